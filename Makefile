@@ -1,0 +1,72 @@
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+PY := .venv/bin/python
+EXTRAS := plots,report,cli,test
+
+# Constraints reach the isolated build as well; pip before 25.3 reads the first name there, later ones the second.
+export PIP_CONSTRAINT := constraints.txt
+export PIP_BUILD_CONSTRAINT := constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+INSTALL := $(PY) -m pip install -qq -c constraints.txt
+
+# Runs every module of a folder whose name has no leading underscore.
+define run_folder
+	@found=; \
+	for file in $(1)/[!_]*.py; do \
+	  [ -e "$$file" ] || continue; \
+	  found=yes; module=$${file%.py}; \
+	  $(PY) -m "$${module//\//.}"; \
+	done; \
+	[ -n "$$found" ] || echo "There is nothing in $(1)/ to run yet."
+endef
+
+.PHONY: help demo test test-slow lint bench papers docs clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.venv/.installed: pyproject.toml constraints.txt
+	@echo "Installing skgraft and its tools into .venv (done once) ..."
+	@[ -x $(PY) ] || $(PYTHON) -m venv .venv
+	@$(INSTALL) -e ".[$(EXTRAS)]"
+	@touch $@
+
+.venv/.docs: .venv/.installed
+	@$(INSTALL) -e ".[docs]"
+	@touch $@
+
+demo: .venv/.installed ## find the features that matter in two data sets, with certificates
+	@$(PY) -m skgraft.demo
+
+test: lint ## lint, types, tests and doctests: all that must pass before a commit
+	$(PY) -m pytest -n 2
+
+test-slow: .venv/.installed ## the tests that take long or read real data sets
+	$(PY) -m pytest -n 2 -m "slow or data"
+
+lint: .venv/.installed ## ruff (rules and format) and mypy
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+
+bench: .venv/.installed ## time skgraft against its peers
+	$(call run_folder,benchmarks)
+
+papers: .venv/.installed ## the papers' tables, ours beside theirs
+	$(call run_folder,papers)
+
+ifneq ($(wildcard docs/conf.py),)
+docs: .venv/.docs ## build the documentation into docs/_build
+	$(PY) -m sphinx -W --keep-going -b html docs docs/_build/html
+else
+docs:
+	@echo "There is no documentation in docs/ to build yet."
+endif
+
+clean: ## remove everything that make made, .venv included
+	rm -rf .venv build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

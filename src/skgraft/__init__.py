@@ -1,0 +1,47 @@
+"""Finds the few features that matter, together with the model that uses them.
+
+Names are imported when they are first used: ``import skgraft`` itself loads neither NumPy nor scikit-learn.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from skgraft import datasets
+    from skgraft.criterion import Certificate
+    from skgraft.grafting import GraftClassifier, GraftRegressor, History, l1_max
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Certificate",
+    "GraftClassifier",
+    "GraftRegressor",
+    "History",
+    "__version__",
+    "datasets",
+    "l1_max",
+]
+
+_HOME = {
+    "Certificate": "skgraft.criterion",
+    "GraftClassifier": "skgraft.grafting",
+    "GraftRegressor": "skgraft.grafting",
+    "History": "skgraft.grafting",
+    "l1_max": "skgraft.grafting",
+}
+_SUBPACKAGES = {"datasets"}
+
+
+def __getattr__(name: str) -> object:
+    if name in _SUBPACKAGES:
+        return import_module(f"skgraft.{name}")
+    if name in _HOME:
+        value: object = getattr(import_module(_HOME[name]), name)
+        globals()[name] = value  # the next use finds it without coming here
+        return value
+    raise AttributeError(f"module 'skgraft' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

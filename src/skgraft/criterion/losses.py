@@ -1,0 +1,312 @@
+"""The losses of the criterion: value, derivative, curvature and conjugate with respect to the scores.
+
+Scores ``f`` and targets ``y`` are arrays of shape (n_samples, n_outputs); sample weights ``s`` have shape
+(n_samples,) and sum to one.  A classification target is encoded as -1/+1 per output for margin losses and as
+one-hot rows for ``multinomial``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr, expit, logsumexp, softmax, xlogy
+
+Array = NDArray[np.float64]
+
+# A dual point may leave the domain of a conjugate by rounding alone; beyond this it is infeasible.
+DOMAIN_SLACK = 1e-12
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """Second derivative of the loss at every sample: ``diag(diagonal_i) - factor_i factor_i'``.
+
+    ``factor`` is None for losses that do not couple the outputs.
+    """
+
+    diagonal: Array
+    factor: Array | None = None
+
+
+class Loss:
+    """What a loss must offer; each method is a sum over samples or an array per sample and output."""
+
+    name: ClassVar[str]
+    quadratic: ClassVar[bool] = False  # the second derivative is constant
+    piecewise: ClassVar[bool] = False  # the second derivative jumps: Newton needs safeguards
+    coupled: ClassVar[bool] = False  # the second derivative couples the outputs
+    margin: ClassVar[bool] = False  # targets are -1/+1
+
+    def value(self, f: Array, y: Array, s: Array) -> float:
+        """Return the weighted mean loss."""
+        return float(s @ self.per_sample(f, y))
+
+    def per_sample(self, f: Array, y: Array) -> Array:
+        """Return the loss of every sample, summed over outputs."""
+        raise NotImplementedError
+
+    def derivative(self, f: Array, y: Array) -> Array:
+        """Return dL/df, unweighted."""
+        raise NotImplementedError
+
+    def residual(self, f: Array, y: Array, s: Array) -> Array:
+        """Return the weighted derivative, whose product with X' is the gradient."""
+        return self.derivative(f, y) * s[:, None]
+
+    def second_derivative(self, f: Array, y: Array) -> Array:
+        """Return d²L/df², unweighted and per output."""
+        raise NotImplementedError
+
+    def curvature(self, f: Array, y: Array, s: Array) -> Curvature:
+        """Return the weighted second derivative."""
+        return Curvature(self.second_derivative(f, y) * s[:, None])
+
+    def majorizer(self, f: Array, y: Array, s: Array) -> Curvature:
+        """Return a curvature whose quadratic model never lies below the loss; the true one by default."""
+        return self.curvature(f, y, s)
+
+    def start(self, y: Array, s: Array) -> Array:
+        """Return a good first intercept for every output."""
+        raise NotImplementedError
+
+    def conjugate(self, u: Array, y: Array) -> Array:
+        """Return sup_f u·f - L(f) for every sample (inf outside the domain)."""
+        raise NotImplementedError
+
+    def least(self, y: Array, s: Array) -> float:  # noqa: ARG002 -- most losses reach zero
+        """Return the smallest value the loss can take on these targets."""
+        return 0.0
+
+
+def _clipped(u: Array, low: float, high: float) -> tuple[Array, Array]:
+    """Return ``u`` moved into [low, high] and which samples were further outside than rounding explains."""
+    inside = np.clip(u, low, high)
+    return inside, (np.abs(u - inside) > DOMAIN_SLACK).any(axis=1)
+
+
+def _sum_where(values: Array, outside: Array) -> Array:
+    return np.where(outside, np.inf, values.sum(axis=1))
+
+
+class Squared(Loss):
+    """½(y - f)²."""
+
+    name = "squared"
+    quadratic = True
+
+    def per_sample(self, f: Array, y: Array) -> Array:
+        """Return ½(y - f)², summed over outputs."""
+        d = f - y
+        return 0.5 * np.einsum("ik,ik->i", d, d)
+
+    def derivative(self, f: Array, y: Array) -> Array:
+        """Return f - y."""
+        return f - y
+
+    def second_derivative(self, f: Array, y: Array) -> Array:  # noqa: ARG002 -- constant
+        """Return one."""
+        return np.ones_like(f)
+
+    def start(self, y: Array, s: Array) -> Array:
+        """Return the weighted mean of the targets."""
+        return s @ y
+
+    def conjugate(self, u: Array, y: Array) -> Array:
+        """Return u·y + ½u²."""
+        return np.einsum("ik,ik->i", u, y + 0.5 * u)
+
+
+@dataclass(frozen=True)
+class Huber(Squared):
+    """½d² for \\|d\\| <= delta, delta(\\|d\\| - ½delta) beyond, with d = y - f."""
+
+    delta: float = 1.35
+
+    name = "huber"
+    quadratic = False
+    piecewise = True
+
+    def per_sample(self, f: Array, y: Array) -> Array:
+        """Return Huber's function of the residual, summed over outputs."""
+        d = np.abs(f - y)
+        return np.where(d <= self.delta, 0.5 * d * d, self.delta * (d - 0.5 * self.delta)).sum(axis=1)
+
+    def derivative(self, f: Array, y: Array) -> Array:
+        """Return the residual, clipped to [-delta, delta]."""
+        return np.clip(f - y, -self.delta, self.delta)
+
+    def second_derivative(self, f: Array, y: Array) -> Array:
+        """Return one where the residual is within delta, else zero."""
+        return (np.abs(f - y) <= self.delta).astype(np.float64)
+
+    def majorizer(self, f: Array, y: Array, s: Array) -> Curvature:
+        """Return the weights of iteratively reweighted least squares: min(1, delta/|residual|)."""
+        weight = self.delta / np.maximum(np.abs(f - y), self.delta)
+        return Curvature(weight * s[:, None])
+
+    def start(self, y: Array, s: Array) -> Array:
+        """Return the weighted median of each target."""
+        order = np.argsort(y, axis=0)
+        below = np.cumsum(s[order], axis=0)
+        at = (below < 0.5 * below[-1]).sum(axis=0)
+        return np.take_along_axis(y, np.take_along_axis(order, at[None, :], axis=0), axis=0)[0]
+
+    def conjugate(self, u: Array, y: Array) -> Array:
+        """Return u·y + ½u² for \\|u\\| <= delta."""
+        inside, outside = _clipped(u, -self.delta, self.delta)
+        return np.where(outside, np.inf, Squared.conjugate(self, inside, y))
+
+
+class Logistic(Loss):
+    """ln(1 + exp(-ρ)) with the margin ρ = y·f (Perkins et al. 2003, section 2.1.1)."""
+
+    name = "logistic"
+    margin = True
+
+    def per_sample(self, f: Array, y: Array) -> Array:
+        """Return ln(1 + exp(-ρ)), summed over outputs."""
+        return np.logaddexp(0.0, -y * f).sum(axis=1)
+
+    def derivative(self, f: Array, y: Array) -> Array:
+        """Return -y/(1 + exp(ρ))."""
+        return -y * expit(-y * f)
+
+    def second_derivative(self, f: Array, y: Array) -> Array:  # noqa: ARG002 -- the same for both labels
+        """Return p(1 - p)."""
+        e = np.exp(-np.abs(f))
+        return e / (1.0 + e) ** 2
+
+    def start(self, y: Array, s: Array) -> Array:
+        """Return the log odds of each output, kept finite where one label has no weight."""
+        p = np.clip(s @ (y > 0), 1e-10, 1 - 1e-10)
+        return np.log(p) - np.log1p(-p)
+
+    def conjugate(self, u: Array, y: Array) -> Array:
+        """Return a ln a + (1-a) ln(1-a) with a = -u·y in [0, 1]."""
+        a, outside = _clipped(-u * y, 0.0, 1.0)
+        return _sum_where(-entr(a) - entr(1.0 - a), outside)
+
+
+class Multinomial(Loss):
+    """Logsumexp(f) - f_class (multi-class logistic regression)."""
+
+    name = "multinomial"
+    coupled = True
+
+    def per_sample(self, f: Array, y: Array) -> Array:
+        """Return minus the log probability of each sample's class."""
+        return logsumexp(f, axis=1) - np.einsum("ik,ik->i", y, f)
+
+    def derivative(self, f: Array, y: Array) -> Array:
+        """Return the probabilities minus the one-hot targets."""
+        return softmax(f, axis=1) - y
+
+    def second_derivative(self, f: Array, y: Array) -> Array:  # noqa: ARG002 -- the same for every class
+        """Return the diagonal p(1 - p)."""
+        p = softmax(f, axis=1)
+        return p * (1.0 - p)
+
+    def curvature(self, f: Array, y: Array, s: Array) -> Curvature:  # noqa: ARG002 -- the same for every class
+        """Return s·(diag(p) - pp')."""
+        p = softmax(f, axis=1)
+        return Curvature(p * s[:, None], p * np.sqrt(s)[:, None])
+
+    def start(self, y: Array, s: Array) -> Array:
+        """Return centred log priors, kept finite where a class has no weight."""
+        log_prior = np.log(np.maximum(s @ y, 1e-10))
+        return log_prior - log_prior.mean()
+
+    def conjugate(self, u: Array, y: Array) -> Array:
+        """Return Σ q ln q with q = u + y on the simplex."""
+        q, outside = _clipped(u + y, 0.0, 1.0)
+        outside = outside | (np.abs(q.sum(axis=1) - 1.0) > 1e-9)
+        return _sum_where(-entr(q), outside)
+
+
+class Poisson(Loss):
+    """exp(f) - y·f: the mean is exp(f)."""
+
+    name = "poisson"
+
+    def per_sample(self, f: Array, y: Array) -> Array:
+        """Return exp(f) - y·f, summed over outputs."""
+        with np.errstate(over="ignore"):
+            return (np.exp(f) - y * f).sum(axis=1)
+
+    def derivative(self, f: Array, y: Array) -> Array:
+        """Return exp(f) - y."""
+        with np.errstate(over="ignore"):
+            return np.exp(f) - y
+
+    def second_derivative(self, f: Array, y: Array) -> Array:  # noqa: ARG002 -- the same for every count
+        """Return exp(f)."""
+        with np.errstate(over="ignore"):
+            return np.exp(f)
+
+    def start(self, y: Array, s: Array) -> Array:
+        """Return the log of the weighted mean."""
+        return np.log(np.maximum(s @ y, 1e-10))
+
+    def conjugate(self, u: Array, y: Array) -> Array:
+        """Return q ln q - q with q = u + y >= 0."""
+        q, outside = _clipped(u + y, 0.0, np.inf)
+        return _sum_where(xlogy(q, q) - q, outside)
+
+    def least(self, y: Array, s: Array) -> float:
+        """Return the loss at f = ln y."""
+        return float(s @ (y - xlogy(y, y)).sum(axis=1))
+
+
+class SquaredHinge(Loss):
+    """½ max(0, 1 - ρ)² with the margin ρ = y·f."""
+
+    name = "squared_hinge"
+    margin = True
+    piecewise = True
+
+    def per_sample(self, f: Array, y: Array) -> Array:
+        """Return ½ max(0, 1 - ρ)², summed over outputs."""
+        slack = np.maximum(0.0, 1.0 - y * f)
+        return 0.5 * np.einsum("ik,ik->i", slack, slack)
+
+    def derivative(self, f: Array, y: Array) -> Array:
+        """Return -y·max(0, 1 - ρ)."""
+        return -y * np.maximum(0.0, 1.0 - y * f)
+
+    def second_derivative(self, f: Array, y: Array) -> Array:
+        """Return one where the margin is below one, else zero."""
+        return (y * f < 1.0).astype(np.float64)
+
+    def majorizer(self, f: Array, y: Array, s: Array) -> Curvature:  # noqa: ARG002 -- constant
+        """Return curvature one everywhere, which bounds the loss from above."""
+        return Curvature(np.ones_like(f) * s[:, None])
+
+    def start(self, y: Array, s: Array) -> Array:
+        """Return the difference of the class weights, the optimum while every margin is below one."""
+        return s @ y
+
+    def conjugate(self, u: Array, y: Array) -> Array:
+        """Return -a + ½a² with a = -u·y >= 0."""
+        a, outside = _clipped(-u * y, 0.0, np.inf)
+        return _sum_where(a * (0.5 * a - 1.0), outside)
+
+
+LOSSES: dict[str, type[Loss]] = {
+    loss.name: loss for loss in (Logistic, Multinomial, Squared, Huber, Poisson, SquaredHinge)
+}
+
+
+def make_loss(name: str, *, delta: float = 1.35) -> Loss:
+    """Return the loss of that name (``delta`` is Huber's).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> loss = make_loss("logistic")
+    >>> round(loss.value(np.zeros((2, 1)), np.array([[1.0], [-1.0]]), np.full(2, 0.5)), 4)
+    0.6931
+    """
+    return Huber(delta=delta) if name == "huber" else LOSSES[name]()

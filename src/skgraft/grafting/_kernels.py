@@ -1,0 +1,476 @@
+"""Compiled coordinate descent on the quadratic model of the free weights.
+
+All four kernels minimise, over the free weights w (moving from w0),
+
+    q·(w - w0) + ½(w - w0)'H(w - w0) + penalty(w)
+
+by cycling over groups, and extrapolate every few epochs (Anderson).  They differ in how H is known: as a matrix,
+through scaled dense rows, through scaled sparse columns, or through sparse columns and class probabilities.
+Groups are ``starts[g]:starts[g + 1]``; ``lipschitz[g]`` bounds the largest eigenvalue of H's block.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+MEMORY = 5  # epochs between extrapolations
+REPEATS = 4  # proximal steps on a group of several weights before moving on
+FAST = {"reassoc", "contract", "arcp", "nsz"}  # sums may be reordered; NaN and inf keep their meaning
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def penalty_value(w, starts, l1, norm):
+    total = 0.0
+    for g in range(starts.size - 1):
+        squares = 0.0
+        for j in range(starts[g], starts[g + 1]):
+            total += l1[j] * abs(w[j])
+            squares += w[j] * w[j]
+        total += norm[g] * np.sqrt(squares)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def soft_threshold(x, t, positive):
+    if x > t:
+        return x - t
+    if x < -t and not positive:
+        return x + t
+    return 0.0
+
+
+@njit(cache=True, nogil=True)
+def group_scale(v, size, t):
+    """Return the factor by which the group norm's prox shrinks the first ``size`` entries of v."""
+    squares = 0.0
+    for j in range(size):
+        squares += v[j] * v[j]
+    if squares == 0.0:
+        return 0.0
+    return max(0.0, 1.0 - t / np.sqrt(squares))
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def extrapolation(trail, weights):
+    """Solve for the affine combination of the last iterates whose residual is smallest; False if singular."""
+    k = weights.size
+    m = trail.shape[1]
+    gram = np.empty((k, k))
+    trace = 0.0
+    for a in range(k):
+        for b in range(a + 1):
+            total = 0.0
+            for j in range(m):
+                total += (trail[a + 1, j] - trail[a, j]) * (trail[b + 1, j] - trail[b, j])
+            gram[a, b] = total
+            gram[b, a] = total
+        trace += gram[a, a]
+    if not trace > 0.0:
+        return False
+    for a in range(k):
+        gram[a, a] += 1e-12 * trace
+        weights[a] = 1.0
+    # Gaussian elimination of a positive definite matrix needs no pivoting
+    for a in range(k):
+        if gram[a, a] <= 0.0:
+            return False
+        for b in range(a + 1, k):
+            f = gram[b, a] / gram[a, a]
+            for c in range(a, k):
+                gram[b, c] -= f * gram[a, c]
+            weights[b] -= f * weights[a]
+    total = 0.0
+    for a in range(k - 1, -1, -1):
+        for c in range(a + 1, k):
+            weights[a] -= gram[a, c] * weights[c]
+        weights[a] /= gram[a, a]
+        total += weights[a]
+    if total == 0.0 or not np.isfinite(total):
+        return False
+    for a in range(k):
+        weights[a] /= total
+    return True
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def combine(trail, weights, out):
+    for j in range(out.size):
+        total = 0.0
+        for a in range(weights.size):
+            total += weights[a] * trail[a + 1, j]
+        out[j] = total
+
+
+@njit(cache=True, nogil=True)
+def allowed(w, positive):
+    for j in range(w.size):
+        if (positive and w[j] < 0.0) or not np.isfinite(w[j]):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def gram_cd(H, m, q, w, starts, l1, norm, lipschitz, positive, tol, max_epochs):
+    """Descend with H given; ``q``, the model's gradient at w, is kept up to date.  H may be a larger buffer."""
+    n_groups = starts.size - 1
+    largest = 1
+    for g in range(n_groups):
+        largest = max(largest, starts[g + 1] - starts[g])
+    v = np.empty(largest)
+    moved = np.empty(largest)
+    trail = np.empty((MEMORY + 1, m))
+    trail_q = np.empty((MEMORY + 1, m))
+    mix = np.empty(MEMORY)
+    w_mixed = np.empty(m)
+    q_mixed = np.empty(m)
+    kept = 0
+    for j in range(m):
+        trail[0, j] = w[j]
+        trail_q[0, j] = q[j]
+    epoch = 0
+    while epoch < max_epochs:
+        largest_step = 0.0
+        for g in range(n_groups):
+            a = starts[g]
+            b = starts[g + 1]
+            if b - a == 1:
+                h = H[a, a]
+                if h <= 0.0:
+                    continue
+                new = soft_threshold(w[a] * h - q[a], l1[a] + norm[g], positive) / h
+                d = new - w[a]
+                if d != 0.0:
+                    w[a] = new
+                    largest_step = max(largest_step, abs(d) * h)
+                    for i in range(m):
+                        q[i] += d * H[a, i]
+                continue
+            bound = lipschitz[g]
+            if bound <= 0.0:
+                continue
+            size = b - a
+            for j in range(size):
+                moved[j] = 0.0
+            for repeat in range(REPEATS):
+                for j in range(size):
+                    v[j] = soft_threshold(w[a + j] - q[a + j] / bound, l1[a + j] / bound, positive)
+                shrink = group_scale(v, size, norm[g] / bound)
+                step = 0.0
+                for j in range(size):
+                    new = shrink * v[j]
+                    d = new - w[a + j]
+                    if d != 0.0:
+                        w[a + j] = new
+                        moved[j] += d
+                        step = max(step, abs(d) * bound)
+                        for i in range(a, b):
+                            q[i] += d * H[a + j, i]
+                if repeat == 0:
+                    largest_step = max(largest_step, step)
+                if step <= 0.3 * tol or shrink == 0.0:
+                    break
+            for j in range(size):
+                d = moved[j]
+                if d != 0.0:
+                    for i in range(a):
+                        q[i] += d * H[a + j, i]
+                    for i in range(b, m):
+                        q[i] += d * H[a + j, i]
+        epoch += 1
+        if largest_step <= tol:
+            break
+        kept += 1
+        for j in range(m):
+            trail[kept, j] = w[j]
+            trail_q[kept, j] = q[j]
+        if kept == MEMORY:
+            kept = 0
+            if extrapolation(trail, mix):
+                # q is affine in w, so it extrapolates with the same weights
+                combine(trail, mix, w_mixed)
+                combine(trail_q, mix, q_mixed)
+                change = penalty_value(w_mixed, starts, l1, norm) - penalty_value(w, starts, l1, norm)
+                for i in range(m):
+                    change += 0.5 * (q[i] + q_mixed[i]) * (w_mixed[i] - w[i])
+                if change < 0.0 and allowed(w_mixed, positive):
+                    for j in range(m):
+                        w[j] = w_mixed[j]
+                        q[j] = q_mixed[j]
+            for j in range(m):
+                trail[0, j] = w[j]
+                trail_q[0, j] = q[j]
+    return epoch
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def rows_cd(A, m, q0, w, ridge, starts, l1, norm, lipschitz, positive, tol, max_epochs):
+    """Descend with H = AA' + diag(ridge), A the first m rows; sweeps the nonzero groups until they settle."""
+    n_groups = starts.size - 1
+    n = A.shape[1]
+    largest = 1
+    for g in range(n_groups):
+        largest = max(largest, starts[g + 1] - starts[g])
+    v = np.empty(largest)
+    z = np.zeros(n, A.dtype)  # A'(w - w0)
+    w0 = w.copy()
+    trail = np.empty((MEMORY + 1, m))
+    trail_z = np.empty((MEMORY + 1, n), A.dtype)
+    mix = np.empty(MEMORY)
+    w_mixed = np.empty(m)
+    z_mixed = np.empty(n)
+    trail[0] = w
+    trail_z[0] = z
+    kept = 0
+    nonzero_only = False
+    epoch = 0
+    while epoch < max_epochs:
+        largest_step = 0.0
+        for g in range(n_groups):
+            a = starts[g]
+            size = starts[g + 1] - a
+            bound = lipschitz[g]
+            at_zero = True
+            for j in range(a, a + size):
+                if w[j] != 0.0:
+                    at_zero = False
+            if (nonzero_only and at_zero) or bound <= 0.0:
+                continue
+            for j in range(size):
+                row = A[a + j]
+                total = z[0] * 0
+                for i in range(n):
+                    total += row[i] * z[i]
+                slope = q0[a + j] + total + ridge[a + j] * (w[a + j] - w0[a + j])
+                v[j] = soft_threshold(w[a + j] - slope / bound, l1[a + j] / bound, positive)
+            shrink = group_scale(v, size, norm[g] / bound)
+            for j in range(size):
+                new = shrink * v[j]
+                d = new - w[a + j]
+                if d != 0.0:
+                    w[a + j] = new
+                    largest_step = max(largest_step, abs(d) * bound)
+                    row = A[a + j]
+                    for i in range(n):
+                        z[i] += d * row[i]
+        epoch += 1
+        if largest_step <= tol:
+            if not nonzero_only:
+                break
+            nonzero_only = False
+            kept = 0
+            trail[0] = w
+            trail_z[0] = z
+            continue
+        nonzero_only = True
+        kept += 1
+        trail[kept] = w
+        trail_z[kept] = z
+        if kept == MEMORY:
+            kept = 0
+            if extrapolation(trail, mix):
+                combine(trail, mix, w_mixed)
+                combine(trail_z, mix, z_mixed)
+                change = penalty_value(w_mixed, starts, l1, norm) - penalty_value(w, starts, l1, norm)
+                for j in range(m):
+                    before = w[j] - w0[j]
+                    after = w_mixed[j] - w0[j]
+                    change += q0[j] * (after - before) + 0.5 * ridge[j] * (after * after - before * before)
+                for i in range(n):
+                    change += 0.5 * (z_mixed[i] * z_mixed[i] - z[i] * z[i])
+                if change < 0.0 and allowed(w_mixed, positive):
+                    for j in range(m):
+                        w[j] = w_mixed[j]
+                    for i in range(n):
+                        z[i] = z_mixed[i]
+            trail[0] = w
+            trail_z[0] = z
+    return epoch
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def sparse_cd(
+    data, rows, columns, n, mean, total_curvature, q0, w, ridge, starts, l1, norm, lipschitz, positive, tol, max_epochs
+):
+    """Descend with H = A'A - mean mean'·total_curvature + diag(ridge), A sparse columns scaled by √curvature.
+
+    The subtracted term is the intercept, profiled out: ``mean`` holds the curvature-weighted column means.
+    """
+    m = w.size
+    n_groups = starts.size - 1
+    largest = 1
+    for g in range(n_groups):
+        largest = max(largest, starts[g + 1] - starts[g])
+    v = np.empty(largest)
+    z = np.zeros(n)  # A(w - w0)
+    shift = 0.0  # total_curvature·mean'(w - w0)
+    w0 = w.copy()
+    trail = np.empty((MEMORY + 1, m))
+    trail_z = np.empty((MEMORY + 1, n))
+    trail_shift = np.empty((MEMORY + 1, 1))
+    mix = np.empty(MEMORY)
+    w_mixed = np.empty(m)
+    z_mixed = np.empty(n)
+    shift_mixed = np.empty(1)
+    trail[0] = w
+    trail_z[0] = z
+    trail_shift[0, 0] = shift
+    kept = 0
+    nonzero_only = False
+    epoch = 0
+    while epoch < max_epochs:
+        largest_step = 0.0
+        for g in range(n_groups):
+            a = starts[g]
+            size = starts[g + 1] - a
+            bound = lipschitz[g]
+            if bound <= 0.0:
+                continue
+            if nonzero_only:
+                at_zero = True
+                for j in range(a, a + size):
+                    if w[j] != 0.0:
+                        at_zero = False
+                if at_zero:
+                    continue
+            for j in range(size):
+                e = a + j
+                slope = q0[e] - mean[e] * shift + ridge[e] * (w[e] - w0[e])
+                for i in range(columns[e], columns[e + 1]):
+                    slope += data[i] * z[rows[i]]
+                v[j] = soft_threshold(w[e] - slope / bound, l1[e] / bound, positive)
+            shrink = group_scale(v, size, norm[g] / bound)
+            for j in range(size):
+                e = a + j
+                new = shrink * v[j]
+                d = new - w[e]
+                if d != 0.0:
+                    w[e] = new
+                    shift += total_curvature * mean[e] * d
+                    largest_step = max(largest_step, abs(d) * bound)
+                    for i in range(columns[e], columns[e + 1]):
+                        z[rows[i]] += d * data[i]
+        epoch += 1
+        if largest_step <= tol:
+            if not nonzero_only:
+                break
+            nonzero_only = False
+            kept = 0
+            trail[0] = w
+            trail_z[0] = z
+            trail_shift[0, 0] = shift
+            continue
+        nonzero_only = True
+        kept += 1
+        trail[kept] = w
+        trail_z[kept] = z
+        trail_shift[kept, 0] = shift
+        if kept == MEMORY:
+            kept = 0
+            if extrapolation(trail, mix):
+                combine(trail, mix, w_mixed)
+                combine(trail_z, mix, z_mixed)
+                combine(trail_shift, mix, shift_mixed)
+                change = penalty_value(w_mixed, starts, l1, norm) - penalty_value(w, starts, l1, norm)
+                for j in range(m):
+                    before = w[j] - w0[j]
+                    after = w_mixed[j] - w0[j]
+                    change += q0[j] * (after - before) + 0.5 * ridge[j] * (after * after - before * before)
+                for i in range(n):
+                    change += 0.5 * (z_mixed[i] * z_mixed[i] - z[i] * z[i])
+                if total_curvature > 0.0:
+                    change -= 0.5 * (shift_mixed[0] * shift_mixed[0] - shift * shift) / total_curvature
+                if change < 0.0 and allowed(w_mixed, positive):
+                    for j in range(m):
+                        w[j] = w_mixed[j]
+                    for i in range(n):
+                        z[i] = z_mixed[i]
+                    shift = shift_mixed[0]
+            trail[0] = w
+            trail_z[0] = z
+            trail_shift[0, 0] = shift
+    return epoch
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def softmax_cd(
+    data, rows, columns, column, output, P, s, intercept, q0, qb, w, b, ridge, starts, l1, norm, lipschitz, positive,
+    tol, max_epochs,
+):  # fmt: skip
+    """Descend with the multinomial's H over weights (column[e], output[e]) of sparse columns.
+
+    Carries z = X(w - w0) + (b - b0) per output and t_i = Σ_k P_ik z_ik, so the coupling of the outputs costs
+    nothing extra.  Intercepts ``b`` (with gradient ``qb``) are updated once an epoch where ``intercept``.
+    """
+    n, n_outputs = P.shape
+    n_groups = starts.size - 1
+    largest = 1
+    for g in range(n_groups):
+        largest = max(largest, starts[g + 1] - starts[g])
+    v = np.empty(largest)
+    z = np.zeros((n_outputs, n))
+    t = np.zeros(n)
+    w0 = w.copy()
+    nonzero_only = False
+    curvature_b = np.zeros(n_outputs)
+    for k in range(n_outputs):
+        for i in range(n):
+            curvature_b[k] += s[i] * P[i, k] * (1.0 - P[i, k])
+    epoch = 0
+    while epoch < max_epochs:
+        largest_step = 0.0
+        if intercept:
+            for k in range(n_outputs):
+                if curvature_b[k] <= 0.0:
+                    continue
+                slope = qb[k]
+                for i in range(n):
+                    slope += s[i] * P[i, k] * (z[k, i] - t[i])
+                d = -slope / curvature_b[k]
+                b[k] += d
+                largest_step = max(largest_step, abs(slope))
+                for i in range(n):
+                    z[k, i] += d
+                    t[i] += P[i, k] * d
+        for g in range(n_groups):
+            a = starts[g]
+            size = starts[g + 1] - a
+            bound = lipschitz[g]
+            if bound <= 0.0:
+                continue
+            if nonzero_only:
+                at_zero = True
+                for j in range(a, a + size):
+                    if w[j] != 0.0:
+                        at_zero = False
+                if at_zero:
+                    continue
+            for j in range(size):
+                e = a + j
+                k = output[e]
+                slope = q0[e] + ridge[e] * (w[e] - w0[e])
+                for i in range(columns[column[e]], columns[column[e] + 1]):
+                    r = rows[i]
+                    slope += data[i] * s[r] * P[r, k] * (z[k, r] - t[r])
+                v[j] = soft_threshold(w[e] - slope / bound, l1[e] / bound, positive)
+            shrink = group_scale(v, size, norm[g] / bound)
+            for j in range(size):
+                e = a + j
+                new = shrink * v[j]
+                d = new - w[e]
+                if d != 0.0:
+                    k = output[e]
+                    w[e] = new
+                    largest_step = max(largest_step, abs(d) * bound)
+                    for i in range(columns[column[e]], columns[column[e] + 1]):
+                        r = rows[i]
+                        z[k, r] += d * data[i]
+                        t[r] += P[r, k] * d * data[i]
+        epoch += 1
+        if largest_step <= tol:
+            if not nonzero_only:
+                break
+            nonzero_only = False
+            continue
+        nonzero_only = True
+    return epoch

@@ -1,0 +1,406 @@
+"""The Hessian of the loss over the free weights of a linear model, in whatever form is cheapest to minimise with.
+
+A free weight is a pair (feature, output).  The intercepts are profiled out: what is minimised is the quadratic
+model in the weights with the intercepts at their best for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from skgraft.criterion.losses import Curvature
+from skgraft.criterion.penalties import Penalty
+from skgraft.grafting.quadratic import PLAIN_WEIGHTS, minimize_gram
+from skgraft.matrix import DenseBlock, SparseBlock
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+RESIDUAL_EPOCHS = 300
+COUPLED_WEIGHTS = 8000  # beyond this many coupled free weights their matrix is replaced by a separable bound
+SPARSE_GRAM_WEIGHTS = 4000  # up to here an ill-conditioned sparse problem is finished with its Gram matrix
+
+
+class FreeHessian:
+    """Quadratic models of the loss over the free weights.
+
+    Parameters
+    ----------
+    block : DenseBlock or SparseBlock
+        The columns in use; owned and grown by this object.
+    n_outputs : int
+        Number of outputs of the model.
+    intercept : bool
+        Whether each output has an intercept.
+    compiled : bool
+        Whether the problem is large enough for compiled kernels.
+    """
+
+    def __init__(self, block: DenseBlock | SparseBlock, n_outputs: int, *, intercept: bool, compiled: bool) -> None:
+        self.block = block
+        self.n_outputs = n_outputs
+        self.intercept = intercept
+        self._compiled = compiled
+        self.row = np.empty(0, np.intp)  # position of each free weight's feature in the block
+        self.output = np.empty(0, np.intp)
+        self.curvature: Curvature | None = None
+        self._shared = _SharedGram(intercept=intercept) if isinstance(block, DenseBlock) else None
+
+    @property
+    def cheap(self) -> bool:
+        """Whether a fresh curvature costs little, because no Gram matrix is kept."""
+        return self._shared is None or self.n_outputs > 1
+
+    def free(self, features: Index, outputs: Index) -> None:
+        """Add weights, copying the columns that are new."""
+        known = np.isin(features, self.block.features)
+        fresh = features[~known]
+        _, first = np.unique(fresh, return_index=True)
+        if first.size:
+            self.block.append(fresh[np.sort(first)])
+        order = np.argsort(self.block.features, kind="stable")
+        at = order[np.searchsorted(self.block.features, features, sorter=order)]
+        self.row = np.concatenate([self.row, at])
+        self.output = np.concatenate([self.output, outputs])
+
+    def keep(self, positions: Index) -> None:
+        """Keep only the weights at these positions, and the columns they use."""
+        self.output = self.output[positions]
+        used, self.row = np.unique(self.row[positions], return_inverse=True)
+        if self._shared is not None:
+            self._shared.keep(used)
+        self.block.keep(used)
+
+    def refresh(self, curvature: Curvature) -> None:
+        """Take a new curvature of the loss."""
+        self.curvature = curvature
+        if self._shared is not None:
+            self._shared.refresh(curvature.diagonal[:, 0])
+
+    def promote(self) -> None:
+        """Keep matrices in float64 from now on: float32 did not make progress."""
+        if self._shared is not None:
+            self._shared.promote()
+
+    def scores(self, weights: Array) -> Array:
+        """Return the scores (n_rows, n_outputs) of the free weights."""
+        matrix = np.zeros((self.block.features.size, self.n_outputs))
+        matrix[self.row, self.output] = weights
+        return self.block.scores(matrix)
+
+    def gradient(self, residual: Array) -> Array:
+        """Return the loss gradient of the free weights."""
+        return np.asarray(self.block.gradient(residual)[self.row, self.output])
+
+    def solve(self, g: Array, gb: Array, w: Array, penalty: Penalty, tol: float) -> tuple[Array, Array]:
+        """Minimise the model from ``w``, where the gradient is ``g`` (ridge included) and ``gb``.
+
+        Returns the new weights and the change of the intercepts.
+        """
+        curvature = self._current()
+        spans_outputs = self.n_outputs > 1 and not penalty.scalar
+        if curvature.factor is None and not spans_outputs:
+            return self._solve_separable(curvature.diagonal, g, gb, w, penalty, tol)
+        compiled = self._use_kernels(w.size)
+        if isinstance(self.block, SparseBlock) and curvature.factor is not None and compiled:
+            return self._solve_softmax(curvature, g, gb, w, penalty, tol)
+        if w.size > COUPLED_WEIGHTS and not spans_outputs:
+            return self._solve_separable(curvature.diagonal, g, gb, w, penalty, tol)
+        return self._solve_coupled(curvature, g, gb, w, penalty, tol)
+
+    def _current(self) -> Curvature:
+        if self.curvature is None:
+            msg = "refresh() must come before solve()"
+            raise RuntimeError(msg)
+        return self.curvature
+
+    def _use_kernels(self, m: int) -> bool:
+        return self._compiled or m > PLAIN_WEIGHTS
+
+    # -- outputs that do not see each other -----------------------------------------------------------------
+
+    def _solve_separable(
+        self, diagonal: Array, g: Array, gb: Array, w: Array, penalty: Penalty, tol: float
+    ) -> tuple[Array, Array]:
+        new = w.copy()
+        db = np.zeros(self.n_outputs)
+        for k in range(self.n_outputs):
+            mine = np.flatnonzero(self.output == k) if self.n_outputs > 1 else np.arange(w.size)
+            part = penalty if self.n_outputs == 1 else penalty.take(mine)[0]
+            solve = self._solve_dense if isinstance(self.block, DenseBlock) else self._solve_sparse
+            new[mine], db[k] = solve(diagonal[:, k], mine, g[mine], gb[k], w[mine], part, tol)
+        return new, db
+
+    def _profiled(
+        self,
+        g: Array,
+        gb: float,
+        w: Array,
+        mean: Array,
+        total: float,
+        minimize: Callable[[Array, Array], None],
+    ) -> tuple[Array, float]:
+        """Minimise with the intercept profiled out; ``mean`` are the curvature-weighted column means."""
+        if not self.intercept:
+            new = w.copy()
+            minimize(g.copy(), new)
+            return new, 0.0
+        new = w.copy()
+        minimize(g - mean * gb, new)
+        return new, float(-gb / total - mean @ (new - w))
+
+    def _solve_dense(
+        self, diagonal: Array, mine: Index, g: Array, gb: float, w: Array, penalty: Penalty, tol: float
+    ) -> tuple[Array, float]:
+        block = self.block
+        assert isinstance(block, DenseBlock)  # noqa: S101 -- for the type checker
+        if self.n_outputs == 1 and self._shared is not None:
+            gram, rows = self._shared, block.rows
+        else:
+            gram, rows = _SharedGram(intercept=self.intercept, dtype=np.float64), block.rows[self.row[mine]]
+            gram.refresh(diagonal)
+        gram.sync(rows)
+        m, n = rows.shape
+        compiled = self._use_kernels(m)
+
+        def minimize(q: Array, new: Array) -> None:
+            if m > max(n, 1000):  # the rows themselves are smaller than their Gram matrix
+                if gram.minimize_rows(q, new, penalty, tol) < RESIDUAL_EPOCHS or m > COUPLED_WEIGHTS:
+                    return
+                d = new - w
+                q += gram.product(d) + penalty.ridge * d
+            minimize_gram(gram.matrix(penalty.ridge), q, new, penalty, tol, compiled=compiled)
+
+        return self._profiled(g, gb, w, gram.mean[:m], gram.total, minimize)
+
+    def _solve_sparse(
+        self, diagonal: Array, mine: Index, g: Array, gb: float, w: Array, penalty: Penalty, tol: float
+    ) -> tuple[Array, float]:
+        block = self.block
+        assert isinstance(block, SparseBlock)  # noqa: S101 -- for the type checker
+        columns = block.matrix if self.n_outputs == 1 else block.matrix[:, self.row[mine]]
+        root = np.sqrt(diagonal)
+        total = float(diagonal.sum())
+        scaled = sparse.csc_array((columns.data * root[columns.indices], columns.indices, columns.indptr), columns.shape)
+        mean = np.asarray(scaled.T @ root) / total if self.intercept else np.zeros(w.size)
+        weight = total if self.intercept else 0.0
+        compiled = self._use_kernels(w.size)
+
+        def gram() -> Array:
+            H = np.ascontiguousarray((scaled.T @ scaled).toarray()) - weight * np.outer(mean, mean)
+            H[np.arange(w.size), np.arange(w.size)] += penalty.ridge
+            return H
+
+        def minimize(q: Array, new: Array) -> None:
+            if compiled:
+                epochs = _sparse_epochs(scaled, mean, weight, q, new, penalty, tol)
+                if epochs < RESIDUAL_EPOCHS or w.size > SPARSE_GRAM_WEIGHTS:
+                    return
+            H = gram()
+            q += H @ (new - w)
+            minimize_gram(H, q, new, penalty, tol, compiled=compiled)
+
+        return self._profiled(g, gb, w, mean, total, minimize)
+
+    # -- outputs coupled by the loss or by the penalty --------------------------------------------------------
+
+    def _solve_coupled(
+        self, curvature: Curvature, g: Array, gb: Array, w: Array, penalty: Penalty, tol: float
+    ) -> tuple[Array, Array]:
+        H, to_intercept, of_intercept = self._coupled_matrices(curvature)
+        new = w.copy()
+        db = np.zeros(self.n_outputs)
+        q = g.copy()
+        if self.intercept:
+            inverse = np.linalg.pinv(of_intercept, rcond=1e-12, hermitian=True)
+            H -= to_intercept @ inverse @ to_intercept.T
+            q -= to_intercept @ (inverse @ gb)
+        H[np.arange(w.size), np.arange(w.size)] += penalty.ridge
+        minimize_gram(H, q, new, penalty, tol, compiled=self._use_kernels(w.size))
+        if self.intercept:
+            db = -inverse @ (gb + to_intercept.T @ (new - w))
+        return new, db
+
+    def _coupled_matrices(self, curvature: Curvature) -> tuple[Array, Array, Array]:
+        """Return H over the weights, over weights and intercepts, and over the intercepts."""
+        diagonal, factor = curvature.diagonal, curvature.factor
+        m, n_outputs = self.row.size, self.n_outputs
+        H = np.zeros((m, m))
+        cross = np.zeros((m, n_outputs))
+        by_output = [np.flatnonzero(self.output == k) for k in range(n_outputs)]
+        for k, mine in enumerate(by_output):
+            H[mine[:, None], mine] = self._weighted_gram(mine, mine, diagonal[:, k])
+            cross[mine, k] = self._weighted_sum(mine, diagonal[:, k])
+        of_intercept = np.diag(diagonal.sum(axis=0))
+        if factor is None:
+            return H, cross, of_intercept
+        of_intercept = of_intercept - factor.T @ factor
+        if isinstance(self.block, DenseBlock):
+            B = self.block.rows[self.row] * factor.T[self.output]
+            H -= B @ B.T
+            cross -= B @ factor
+            return H, cross, of_intercept
+        for k, mine in enumerate(by_output):
+            for other in range(n_outputs):
+                weight = factor[:, k] * factor[:, other]
+                H[mine[:, None], by_output[other]] -= self._weighted_gram(mine, by_output[other], weight)
+                cross[mine, other] -= self._weighted_sum(mine, weight)
+        return H, cross, of_intercept
+
+    def _weighted_gram(self, left: Index, right: Index, weight: Array) -> Array:
+        if isinstance(self.block, DenseBlock):
+            rows = self.block.rows
+            if left is right:
+                scaled = rows[self.row[left]] * np.sqrt(weight)
+                return np.asarray(scaled @ scaled.T)
+            return np.asarray((rows[self.row[left]] * weight) @ rows[self.row[right]].T)
+        columns = self.block.matrix
+        scaled = sparse.diags_array(weight) @ columns[:, self.row[right]]
+        return np.asarray((columns[:, self.row[left]].T @ scaled).toarray())
+
+    def _weighted_sum(self, mine: Index, weight: Array) -> Array:
+        return np.asarray(self.block.gradient(weight[:, None])[self.row[mine], 0])
+
+    def _solve_softmax(
+        self, curvature: Curvature, g: Array, gb: Array, w: Array, penalty: Penalty, tol: float
+    ) -> tuple[Array, Array]:
+        from skgraft.grafting._kernels import softmax_cd
+
+        block = self.block
+        assert isinstance(block, SparseBlock)  # noqa: S101 -- for the type checker
+        weight = curvature.diagonal.sum(axis=1)
+        P = curvature.diagonal / np.maximum(weight, np.finfo(float).tiny)[:, None]
+        columns = block.matrix
+        squares = sparse.csc_array((columns.data**2, columns.indices, columns.indptr), columns.shape)
+        slack = P * (1.0 - P) if penalty.scalar else P
+        height = np.asarray(squares.T @ (slack * weight[:, None]))[self.row, self.output] + penalty.ridge
+        new = w.copy()
+        db = np.zeros(self.n_outputs)
+        softmax_cd(
+            columns.data, columns.indices, columns.indptr, self.row, self.output, P, weight, self.intercept,
+            g, gb, new, db, penalty.ridge, penalty.starts, penalty.l1, penalty.norm, penalty.per_group(height),
+            penalty.positive, 0.3 * tol, RESIDUAL_EPOCHS,
+        )  # fmt: skip
+        return new, db
+
+
+def _sparse_epochs(
+    scaled: Any, mean: Array, weight: float, q: Array, w: Array, penalty: Penalty, tol: float
+) -> int:
+    from skgraft.grafting._kernels import sparse_cd
+
+    heights = np.asarray(scaled.power(2).sum(axis=0)) - weight * mean**2 + penalty.ridge
+    return int(
+        sparse_cd(
+            scaled.data, scaled.indices, scaled.indptr, scaled.shape[0], mean, weight, q, w, penalty.ridge,
+            penalty.starts, penalty.l1, penalty.norm, penalty.per_group(np.maximum(heights, 0.0)), penalty.positive,
+            0.3 * tol, RESIDUAL_EPOCHS,
+        )
+    )  # fmt: skip
+
+
+class _SharedGram:
+    """Rows scaled by √curvature and centred, and their Gram matrix, both grown as rows come in.
+
+    float32 by default: the gradient outside is exact, so this only has to be a good model.
+    """
+
+    def __init__(self, *, intercept: bool, dtype: type[np.floating] = np.float32) -> None:
+        self._intercept = intercept
+        self._dtype = dtype
+        self._A = np.empty((0, 0), dtype)
+        self._H = np.empty((0, 0), dtype)
+        self._diagonal = np.empty(0, dtype)
+        self.mean = np.empty(0)
+        self._in_rows = self._in_gram = 0
+
+    def refresh(self, curvature: Array) -> None:
+        """Forget everything that rests on the old curvature."""
+        self._root = np.sqrt(curvature)
+        self._curvature = curvature
+        self.total = float(curvature.sum())
+        self._in_rows = self._in_gram = 0
+
+    def promote(self) -> None:
+        """Rebuild in float64."""
+        if self._dtype is not np.float64:
+            self._dtype = np.float64
+            self._A, self._H = np.empty((0, 0)), np.empty((0, 0))
+            self._in_rows = self._in_gram = 0
+
+    def keep(self, positions: Index) -> None:
+        """Keep these rows."""
+        inside = positions[positions < self._in_rows]
+        if inside.size:
+            self._A[: inside.size] = self._A[inside]
+            self.mean[: inside.size] = self.mean[inside]
+        self._in_rows = inside.size
+        inside = positions[positions < self._in_gram]
+        if inside.size:
+            self._H[: inside.size, : inside.size] = self._H[inside[:, None], inside]
+            self._diagonal[: inside.size] = self._diagonal[inside]
+        self._in_gram = inside.size
+
+    def sync(self, rows: Array) -> None:
+        """Take in the rows that are new."""
+        done, m = self._in_rows, rows.shape[0]
+        if m > self._A.shape[0]:
+            A = np.empty((max(m, 3 * done // 2, 16), rows.shape[1]), self._dtype)
+            mean = np.zeros(A.shape[0])
+            if done:
+                A[:done], mean[:done] = self._A[:done], self.mean[:done]
+            self._A, self.mean = A, mean
+        fresh = rows[done:m]
+        if self._intercept:
+            self.mean[done:m] = fresh @ self._curvature / self.total
+            fresh = fresh - self.mean[done:m, None]
+        np.multiply(fresh, self._root, out=self._A[done:m], casting="same_kind")
+        self._in_rows = m
+
+    def matrix(self, ridge: Array) -> NDArray[np.floating]:
+        """Return a buffer whose leading block is the Gram matrix plus the ridge."""
+        done, m = self._in_gram, self._in_rows
+        if m > self._H.shape[0]:
+            H = np.empty((self._A.shape[0],) * 2, self._dtype)
+            diagonal = np.empty(H.shape[0], self._dtype)
+            H[:done, :done], diagonal[:done] = self._H[:done, :done], self._diagonal[:done]
+            self._H, self._diagonal = H, diagonal
+        if done < m:
+            fresh = self._A[:m] @ self._A[done:m].T
+            self._H[:m, done:m] = fresh
+            self._H[done:m, :done] = fresh[:done].T
+            self._diagonal[done:m] = np.diagonal(fresh[done:])
+            self._in_gram = m
+        self._H[np.arange(m), np.arange(m)] = self._diagonal[:m] + ridge
+        return self._H
+
+    def product(self, d: Array) -> Array:
+        """Return the Gram matrix times a vector, from the rows."""
+        A = self._A[: self._in_rows]
+        return np.asarray(A @ (A.T @ d.astype(self._dtype)), dtype=np.float64)
+
+    def minimize_rows(self, q: Array, w: Array, penalty: Penalty, tol: float) -> int:
+        """Descend on the rows without their Gram matrix; returns the epochs taken."""
+        from skgraft.grafting._kernels import rows_cd
+
+        A = self._A[: self._in_rows]
+        if penalty.scalar:
+            lipschitz = np.einsum("ij,ij->i", A, A).astype(np.float64) + penalty.ridge
+        else:
+            lipschitz = np.array(
+                [
+                    np.linalg.norm(A[a:b] @ A[a:b].T, 2) * (1 + 1e-6) + penalty.ridge[a:b].max()
+                    for a, b in zip(penalty.starts[:-1], penalty.starts[1:], strict=True)
+                ]
+            )
+        return int(
+            rows_cd(
+                self._A, w.size, q, w, penalty.ridge, penalty.starts, penalty.l1, penalty.norm, lipschitz,
+                penalty.positive, 0.3 * tol, RESIDUAL_EPOCHS,
+            )
+        )  # fmt: skip

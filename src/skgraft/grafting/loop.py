@@ -1,0 +1,276 @@
+"""The grafting loop: gradient test, graft, optimise, prune.  Written once, for every model that can grow.
+
+A model is made of units that are either closed (all their weights are zero) or open.  What a unit is, the model
+decides: a weight, a bag of features, a connection of a network.  See :class:`Growable` for what the loop asks of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skgraft.grafting.history import History, Record
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+EFFORTS = ("full", "light", "newest", "batch", "gauss_seidel")
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The closed units that may come in now.
+
+    ``pull`` is the distance of the gradient from the penalty's subdifferential at zero, ``price`` what opening
+    the unit adds to the criterion, ``cost`` and ``n_features`` what it takes from the budget, ``ridge`` the l2
+    coefficient of its weights.
+    """
+
+    unit: Index
+    pull: Array
+    price: Array
+    cost: Array
+    n_features: NDArray[np.intp]
+    ridge: Array
+
+    def take(self, which: Any) -> Candidates:
+        """Return some of the candidates, in the given order."""
+        return Candidates(
+            self.unit[which], self.pull[which], self.price[which], self.cost[which], self.n_features[which],
+            self.ridge[which],
+        )  # fmt: skip
+
+
+class Growable(Protocol):
+    """What the loop asks of a model."""
+
+    n_selected: int
+    total_cost: float
+
+    def gradient_test(self) -> Candidates:
+        """Return the closed units with the derivative of the criterion towards them."""
+
+    def open_violation(self) -> float:
+        """Return how far the open weights are from their optimality conditions."""
+
+    def feature_of(self, unit: int) -> int:
+        """Return the input feature a unit belongs to."""
+
+    def typical_weight(self) -> float | None:
+        """Return the size of the newest weights (eq. 9), None while there are none."""
+
+    def free(self, units: Index) -> None:
+        """Open units."""
+
+    def optimize(self, effort: str, tol: float, *, exact: bool, growing: bool) -> None:
+        """Re-optimise the open weights; ``growing`` tells that closed units still want to come in."""
+
+    def prune(self, *, generous: bool) -> None:
+        """Close units whose weights returned to zero; if ``generous``, keep those that are near coming back."""
+
+    def objective(self) -> float:
+        """Return the criterion."""
+
+    def save(self) -> Any:
+        """Return everything needed to come back to this model."""
+
+    def restore(self, saved: Any) -> None:
+        """Come back to a saved model."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to grow.
+
+    ``tol`` is absolute; ``priced`` says that opening a unit has a price or draws on a budget, so that units come
+    in one at a time (or ``select_unit`` at a time) and a step that does not lower the criterion is undone.
+    """
+
+    effort: str = "full"
+    select_unit: int | str = "auto"
+    on_increase: str = "stop"
+    tol: float = 1e-6
+    max_iter: int = 1000
+    priced: bool = False
+    max_features: int | None = None
+    max_cost: float | None = None
+    first_batch: int = 20
+
+
+class Stop(Exception):  # noqa: N818 -- control flow, not an error
+    """Raised by the monitor when the callback asks to stop."""
+
+
+@dataclass
+class Monitor:
+    """Keeps the history and talks to the user: progress line, callback, interruption."""
+
+    callback: Callable[[Record], Any] | None = None
+    verbose: int = 0
+    name: str = "grafting"
+    history: History = field(default_factory=History)
+    started: float = field(default_factory=time.perf_counter)
+    stopped: bool = False  # by the callback
+    latest: Any = None  # the model as it was after the last step, whole even if the next one is interrupted
+
+    def record(self, model: Growable, kind: str, feature: int = -1, gradient: float = 0.0) -> None:
+        """Note a step; raise :class:`Stop` if the callback returns True."""
+        record = Record(
+            step=len(self.history) + 1,
+            feature=feature,
+            gradient=gradient,
+            objective=model.objective(),
+            n_selected=model.n_selected,
+            cost=model.total_cost,
+            seconds=time.perf_counter() - self.started,
+            kind=kind,
+        )
+        self.history.records.append(record)
+        self.latest = model.save()
+        if self.verbose:
+            self._show(record)
+        if self.callback is not None and self.callback(record) is True:
+            self.stopped = True
+            raise Stop
+
+    def _show(self, record: Record) -> None:
+        import sys
+
+        sys.stderr.write(
+            f"\r{self.name}: step {record.step}, {record.n_selected} features, criterion {record.objective:.6g}, "
+            f"{record.seconds:.1f} s "
+        )
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        """End the progress line."""
+        if self.verbose:
+            import sys
+
+            sys.stderr.write("\n")
+
+
+def graft(model: Growable, settings: Settings, monitor: Monitor) -> bool:
+    """Grow a model until no closed unit would lower the criterion; returns whether it got there.
+
+    ``max_iter`` limits the number of steps.
+    """
+    if settings.priced:
+        return _grow_priced(model, settings, monitor)
+    return _grow_convex(model, settings, monitor)
+
+
+def _grow_convex(model: Growable, settings: Settings, monitor: Monitor) -> bool:
+    automatic = settings.select_unit == "auto"
+    batch = settings.first_batch if automatic else int(settings.select_unit)
+    for step in range(settings.max_iter):
+        candidates = model.gradient_test()
+        wanting = np.flatnonzero(candidates.pull > settings.tol)
+        if settings.effort == "newest" and not wanting.size:
+            return model.open_violation() <= settings.tol
+        if not wanting.size and model.open_violation() <= settings.tol:
+            return True
+        if wanting.size and step and settings.effort != "newest":
+            model.prune(generous=automatic)
+        if settings.effort == "batch":
+            chosen = candidates
+        else:
+            batch = max(batch, model.n_selected) if automatic else batch
+            chosen = candidates.take(_strongest(candidates.pull, wanting, batch))
+        if chosen.unit.size:
+            model.free(chosen.unit)
+        largest = float(chosen.pull.max(initial=0.0))
+        target = max(0.2 * largest, 0.5 * settings.tol) if automatic else 0.5 * settings.tol
+        model.optimize(settings.effort, target, exact=not automatic, growing=wanting.size > 0)
+        feature = model.feature_of(int(chosen.unit[np.argmax(chosen.pull)])) if wanting.size else -1
+        monitor.record(model, "graft" if wanting.size else "optimize", feature, largest)
+    return False
+
+
+def _strongest(pull: Array, wanting: Index, count: int) -> Index:
+    """Return the ``count`` candidates with the largest pull, strongest first; earlier columns win ties."""
+    if wanting.size > count:
+        wanting = wanting[np.argpartition(-pull[wanting], count - 1)[:count]]
+    return wanting[np.lexsort((wanting, -pull[wanting]))]
+
+
+def _grow_priced(model: Growable, settings: Settings, monitor: Monitor) -> bool:
+    batch = 1 if settings.select_unit == "auto" else int(settings.select_unit)
+    rejected: set[int] = set()
+    for _ in range(settings.max_iter):
+        candidates = affordable(model, model.gradient_test(), settings)
+        allowed = candidates.pull > settings.tol
+        if rejected:
+            allowed &= ~np.isin(candidates.unit, list(rejected))
+        if not allowed.any():
+            return True
+        chosen = _choose(model, candidates.take(allowed), settings, batch)
+        saved, before = model.save(), model.objective()
+        model.free(chosen.unit)
+        feature, pull = model.feature_of(int(chosen.unit[0])), float(chosen.pull[0])
+        model.optimize(settings.effort, 0.5 * settings.tol, exact=True, growing=True)
+        if settings.effort == "light" and not model.objective() < before:
+            # one step was not enough to judge by
+            model.optimize("full", 0.5 * settings.tol, exact=True, growing=False)
+        model.prune(generous=False)
+        if model.objective() < before:
+            rejected.clear()
+            monitor.record(model, "graft", feature, pull)
+            continue
+        model.restore(saved)
+        monitor.record(model, "undo", feature, pull)
+        if settings.on_increase == "stop":
+            return True
+        rejected.update(chosen.unit.tolist())
+    return False
+
+
+def _choose(model: Growable, candidates: Candidates, settings: Settings, batch: int) -> Candidates:
+    """Return the candidates to try next, best first."""
+    free_of_charge = (candidates.price == 0.0) & (candidates.cost == 0.0)
+    if free_of_charge.any() and settings.max_features is None:
+        candidates = candidates.take(free_of_charge)
+        return candidates.take(_strongest(candidates.pull, np.arange(candidates.unit.size), candidates.unit.size))
+    chosen = candidates.take(np.lexsort((candidates.unit, expected_change(model, candidates)))[:batch])
+    return _within_budget(model, chosen, settings)
+
+
+def expected_change(model: Growable, candidates: Candidates) -> Array:
+    """Estimate what opening each candidate does to the criterion (Perkins et al. 2003, eq. 9).
+
+    The newest weight bounds the size of the next one; while there is none, the candidates' own Newton steps do.
+    """
+    size = model.typical_weight()
+    if size is None:
+        size = float(candidates.pull.max(initial=0.0)) or 1.0
+    gain = size * (candidates.pull - candidates.ridge * size)
+    # ties, and a size that grew too large for the ridge, fall back to the plain gradient test
+    return np.asarray(candidates.price - np.maximum(gain, 1e-12 * size * candidates.pull))
+
+
+def affordable(model: Growable, candidates: Candidates, settings: Settings) -> Candidates:
+    """Return the candidates that still fit into the budget."""
+    fits = np.ones(candidates.unit.size, bool)
+    if settings.max_features is not None:
+        fits &= model.n_selected + candidates.n_features <= settings.max_features
+    if settings.max_cost is not None:
+        fits &= model.total_cost + candidates.cost <= settings.max_cost * (1 + 1e-12)
+    return candidates if fits.all() else candidates.take(fits)
+
+
+def _within_budget(model: Growable, chosen: Candidates, settings: Settings) -> Candidates:
+    """Return as many of the chosen, in order, as fit together."""
+    count = np.cumsum(chosen.n_features) + model.n_selected
+    cost = np.cumsum(chosen.cost) + model.total_cost
+    fits = np.ones(chosen.unit.size, bool)
+    if settings.max_features is not None:
+        fits &= count <= settings.max_features
+    if settings.max_cost is not None:
+        fits &= cost <= settings.max_cost * (1 + 1e-12)
+    fits[0] = True
+    return chosen.take(fits)

@@ -1,0 +1,216 @@
+"""Proximal Newton on the free weights of a linear model, with everything else held at zero."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skgraft.criterion.losses import Curvature, Loss
+from skgraft.criterion.penalties import Penalty
+from skgraft.grafting.hessian import FreeHessian
+
+Array = NDArray[np.float64]
+
+LEAST_DAMPING = 1e-6
+START_DAMPING = 1e-4
+ROUNDING = 1e-11  # a predicted decrease below this share of the objective is noise
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is to be explained: the loss, encoded targets and weights, and whether outputs have intercepts."""
+
+    loss: Loss
+    y: Array
+    weight: Array
+    intercept: bool
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs."""
+        return self.y.shape[1]
+
+    def value(self, scores: Array) -> float:
+        """Return the weighted mean loss of the scores."""
+        return self.loss.value(scores, self.y, self.weight)
+
+    def residual(self, scores: Array) -> Array:
+        """Return the weighted derivative of the loss."""
+        return self.loss.residual(scores, self.y, self.weight)
+
+    def curvature(self, scores: Array, damping: float) -> Curvature:
+        """Return the weighted second derivative, kept away from zero.
+
+        Where the loss is flat a Newton step would be unbounded, so no sample's curvature falls below ``damping``
+        of the average (of the sample's own bound for losses whose curvature jumps: damping 1 is then a
+        majorizer and its step a sure descent).
+        """
+        loss, s = self.loss, self.weight
+        curvature = loss.curvature(scores, self.y, s)
+        if loss.quadratic:
+            return curvature
+        if curvature.factor is not None:
+            return replace(curvature, diagonal=curvature.diagonal + 1e-8 * s[:, None])
+        if loss.piecewise:
+            bound = loss.majorizer(scores, self.y, s).diagonal if damping >= 1.0 else s[:, None]
+            return Curvature(np.maximum(curvature.diagonal, damping * bound))
+        floor = np.maximum(damping * curvature.diagonal.sum(axis=0), 1e-10)
+        return Curvature(np.maximum(curvature.diagonal, floor * s[:, None]))
+
+
+@dataclass(frozen=True)
+class Point:
+    """Weights of the free coordinates, intercepts, and the scores they give."""
+
+    w: Array
+    intercept: Array
+    scores: Array
+
+
+def fit_intercept(target: Target, scores: Array, intercept: Array, tol: float = 1e-14) -> tuple[Array, Array]:
+    """Optimise the intercepts alone; returns them and the scores that go with them."""
+    if not target.intercept:
+        return intercept, scores
+    value = target.value(scores)
+    for _ in range(50):
+        slope = target.residual(scores).sum(axis=0)
+        if np.abs(slope).max() <= tol:
+            break
+        curvature = target.curvature(scores, START_DAMPING)
+        hessian = np.diag(curvature.diagonal.sum(axis=0))
+        if curvature.factor is not None:
+            hessian -= curvature.factor.T @ curvature.factor
+        step = -np.linalg.pinv(hessian, rcond=1e-14, hermitian=True) @ slope
+        moved = _shorten(target, scores, step, value)
+        if moved == 0.0:
+            break
+        scores = scores + moved * step
+        intercept = intercept + moved * step
+        value = target.value(scores)
+    return intercept, scores
+
+
+def _shorten(target: Target, scores: Array, step: Array, value: float) -> float:
+    t = 1.0
+    while t > 1e-10:
+        if target.value(scores + t * step) < value:
+            return t
+        t *= 0.5
+    return 0.0
+
+
+class Newton:
+    """Repeated proximal Newton steps; remembers its damping and its curvature from call to call."""
+
+    def __init__(self, target: Target, hessian: FreeHessian) -> None:
+        self._target = target
+        self._hessian = hessian
+        self._damping = START_DAMPING
+        # a quadratic loss is its own model, worth solving well; others change before that pays
+        self._forcing = 1e-4 if target.loss.quadratic else 0.05
+
+    def run(self, point: Point, penalty: Penalty, tol: float, max_steps: int) -> Point:
+        """Step until the free weights violate their optimality conditions by at most ``tol``."""
+        target, hessian = self._target, self._hessian
+        if hessian.curvature is None:
+            hessian.refresh(target.curvature(point.scores, self._damping))
+        g, gb = self._gradient(point)
+        left = _violation(penalty, g, gb, point)
+        for step in range(max_steps):
+            if left <= tol:
+                break
+            if hessian.cheap and not target.loss.quadratic:
+                hessian.refresh(target.curvature(point.scores, self._damping))
+            model_tol = max(0.2 * tol, self._forcing * left)
+            w, db = hessian.solve(g + penalty.ridge * point.w, gb, point.w, penalty, model_tol)
+            point, t, useful = self._move(point, g, gb, w, db, penalty)
+            g, gb = self._gradient(point)
+            before, left = left, _violation(penalty, g, gb, point)
+            if left <= tol:
+                break
+            stalled = left > 0.5 * before
+            if stalled and step:
+                hessian.promote()
+            self._adapt(point, useful=useful)
+            if not target.loss.quadratic and (t != 1.0 or left > 0.1 * before):
+                hessian.refresh(target.curvature(point.scores, self._damping))
+            if t == 0.0 and self._damping >= 1.0 and step:
+                break
+        return point
+
+    def _gradient(self, point: Point) -> tuple[Array, Array]:
+        residual = self._target.residual(point.scores)
+        slope = residual.sum(axis=0) if self._target.intercept else np.zeros(residual.shape[1])
+        return self._hessian.gradient(residual), slope
+
+    def _adapt(self, point: Point, *, useful: float) -> None:  # noqa: ARG002
+        """Trust the curvature more after a step that kept its promise, less after one that did not."""
+        if not self._target.loss.piecewise:
+            return
+        if useful < 0.25:
+            self._damping = min(1.0, 10.0 * self._damping)
+        elif useful > 0.75:
+            self._damping = max(LEAST_DAMPING, 0.1 * self._damping)
+
+    def _move(
+        self, point: Point, g: Array, gb: Array, w: Array, db: Array, penalty: Penalty
+    ) -> tuple[Point, float, float]:
+        """Go towards the model's minimum as far as the criterion itself falls.
+
+        Returns the new point, the step length, and the share of the predicted decrease that came true.
+        """
+        target = self._target
+        d = w - point.w
+        du = self._hessian.scores(d) + db
+        if target.loss.quadratic:
+            return Point(w, point.intercept + db, point.scores + du), 1.0, 1.0
+        value = target.value(point.scores) + penalty.value(point.w)
+        promised = float(g @ d + gb @ db) + penalty.value(w) - penalty.value(point.w)
+
+        def along(t: float) -> float:
+            return target.value(point.scores + t * du) + penalty.value(point.w + t * d)
+
+        t = _search(along, value, promised, extend=target.loss.piecewise and not penalty.positive)
+        if t == 0.0:
+            return point, 0.0, 0.0
+        moved = w if t == 1.0 else point.w + t * d
+        new = Point(moved, point.intercept + t * db, point.scores + t * du)
+        # the model promises half of its slope at the start; at least that slope is known exactly
+        useful = (value - along(t)) / max(-0.5 * promised, 1e-300)
+        return new, t, useful
+
+
+def _violation(penalty: Penalty, g: Array, gb: Array, point: Point) -> float:
+    worst = float(np.abs(gb).max(initial=0.0))
+    return max(worst, float(penalty.violation(g, point.w).max(initial=0.0)))
+
+
+def _search(along, value: float, promised: float, *, extend: bool) -> float:  # type: ignore[no-untyped-def]
+    """Return a step length along which a convex function falls; 0 if it does not."""
+    at_one = along(1.0)
+    noise = abs(promised) <= ROUNDING * abs(value)
+    if at_one <= value + 1e-3 * promised or (noise and at_one <= value + 1e-13 * abs(value)):
+        t = 1.0
+        while extend and t < 64.0 and along(2.0 * t) < at_one - 1e-3 * abs(value - at_one):
+            t *= 2.0
+            at_one = along(t)
+        return t
+    # convex along the ray: golden section for its minimum inside (0, 1)
+    low, high, ratio = 0.0, 1.0, 0.5 * (np.sqrt(5.0) - 1.0)
+    a, b = high - ratio * (high - low), low + ratio * (high - low)
+    fa, fb = along(a), along(b)
+    for _ in range(80):
+        if fa <= fb:
+            high, b, fb = b, a, fa
+            a = high - ratio * (high - low)
+            fa = along(a)
+        else:
+            low, a, fa = a, b, fb
+            b = low + ratio * (high - low)
+            fb = along(b)
+        if min(fa, fb) < value and high - low < 0.1 * high:
+            break
+    t, best = (a, fa) if fa <= fb else (b, fb)
+    return t if best < value else 0.0

@@ -1,0 +1,9 @@
+"""X as the methods see it: columns, standardised without a copy, dense or sparse behind one interface."""
+
+from __future__ import annotations
+
+from skgraft.matrix.columns import Columns, make_columns
+from skgraft.matrix.dense import DenseBlock, DenseColumns
+from skgraft.matrix.sparse import SparseBlock, SparseColumns
+
+__all__ = ["Columns", "DenseBlock", "DenseColumns", "SparseBlock", "SparseColumns", "make_columns"]

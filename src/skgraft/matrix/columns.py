@@ -1,0 +1,64 @@
+"""The one interface through which every solver sees X."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from skgraft.matrix.dense import DenseBlock, DenseColumns
+from skgraft.matrix.sparse import SparseBlock, SparseColumns
+
+Array = NDArray[np.float64]
+
+
+class Columns(Protocol):
+    """Standardised columns (x - centre)/scale of a matrix that is never copied as a whole.
+
+    ``size`` is the number of stored cells, by which solvers choose between compiled and plain code.
+    """
+
+    n_rows: int
+    n_columns: int
+    size: int
+    centre: Array
+    scale: Array
+
+    def gradient(self, residual: Array) -> Array:
+        """Return the product of all standardised columns with a residual (n_rows, n_outputs)."""
+
+    def squares(self, weight: Array) -> Array:
+        """Return the weighted sum of squares of every standardised column."""
+
+    def block(self) -> DenseBlock | SparseBlock:
+        """Return an empty block, to which the columns in use are copied."""
+
+
+def make_columns(X: Any, weight: Array, *, center: bool, standardize: bool) -> DenseColumns | SparseColumns:
+    """Wrap a validated X.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_rows, n_columns)
+        float32 or float64; it is neither copied nor changed.
+    weight : ndarray of shape (n_rows,)
+        Sample weights that sum to one, for means and standard deviations.
+    center : bool
+        Whether an intercept absorbs the column means.  Dense columns are then seen centred, which is what keeps
+        products accurate when a mean is large; sparse columns stay as they are, since the intercept gives the
+        same model.
+    standardize : bool
+        Divide columns by their standard deviation, or by their root mean square where there is no intercept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> columns = make_columns(np.array([[1.0, 5.0], [3.0, 5.0]]), np.full(2, 0.5), center=True, standardize=True)
+    >>> columns.gradient(np.array([[-1.0], [1.0]])).ravel()
+    array([2., 0.])
+    """
+    if sparse.issparse(X):
+        return SparseColumns(X, weight, center=center, standardize=standardize)
+    return DenseColumns(X, weight, center=center, standardize=standardize)

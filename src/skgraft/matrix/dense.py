@@ -1,0 +1,144 @@
+"""Dense columns, standardised on the fly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+BLOCK_CELLS = 1 << 19  # cells of a temporary block of columns: 4 MiB
+OFFSET = 1e4  # mean/standard deviation beyond which X'r - mean·Σr would lose digits
+COMPILED_CELLS = 200_000  # below this many cells plain NumPy is as fast as waiting for a compiler
+
+
+class DenseColumns:
+    """Columns of a dense array."""
+
+    def __init__(self, X: NDArray[Any], weight: Array, *, center: bool, standardize: bool) -> None:
+        self.X = X
+        self.n_rows, self.n_columns = X.shape
+        self.size = X.size
+        mean, deviation = self._moments(weight)
+        self.centre = mean if center else np.zeros(self.n_columns)
+        spread = deviation if center else np.hypot(mean, deviation)
+        noise = 4.0 * self.n_rows * np.finfo(np.float64).eps * np.abs(mean)  # what rounding alone would leave
+        self.constant = spread <= noise if center else spread == 0.0
+        self.scale = np.where(self.constant, 1.0, spread) if standardize else np.ones(self.n_columns)
+        self._offset = np.flatnonzero(np.abs(self.centre) > OFFSET * np.where(self.constant, np.inf, spread))
+
+    def gradient(self, residual: Array) -> Array:
+        """Return the product of all standardised columns with the residual."""
+        g = self._raw_gradient(residual)
+        g -= np.outer(self.centre, residual.sum(axis=0))
+        for part in _parts(self._offset.size, self.n_rows):
+            columns = self._offset[part]
+            g[columns] = (self.X[:, columns].astype(np.float64) - self.centre[columns]).T @ residual
+        g /= self.scale[:, None]
+        g[self.constant] = 0.0
+        return g
+
+    def squares(self, weight: Array) -> Array:
+        """Return the weighted sum of squares of every standardised column."""
+        out = np.empty(self.n_columns)
+        for part in _parts(self.n_columns, self.n_rows):
+            block = self.X[:, part].astype(np.float64) - self.centre[part]
+            out[part] = weight @ (block * block)
+        out /= self.scale**2
+        out[self.constant] = 0.0
+        return out
+
+    def block(self) -> DenseBlock:
+        """Return an empty block for the columns in use."""
+        return DenseBlock(self)
+
+    def take(self, columns: Index) -> Array:
+        """Return standardised columns as rows of a new float64 array."""
+        rows = np.empty((columns.size, self.n_rows))
+        np.copyto(rows, self.X.T[columns])
+        rows -= self.centre[columns, None]
+        rows /= self.scale[columns, None]
+        rows[self.constant[columns]] = 0.0
+        return rows
+
+    def _raw_gradient(self, residual: Array) -> Array:
+        if self.X.dtype == np.float64:
+            return np.asarray(self.X.T @ residual)
+        if self.X.flags.f_contiguous and self.size > COMPILED_CELLS:
+            from skgraft.matrix._kernels import dense_gradient
+
+            out = np.empty((self.n_columns, residual.shape[1]))
+            dense_gradient(self.X.T, np.ascontiguousarray(residual.T), out)
+            return out
+        g = np.zeros((self.n_columns, residual.shape[1]))
+        if self.X.flags.c_contiguous:  # blocks of rows are contiguous there
+            for part in _parts(self.n_rows, self.n_columns):
+                g += self.X[part].astype(np.float64).T @ residual[part]
+            return g
+        for part in _parts(self.n_columns, self.n_rows):
+            g[part] = self.X[:, part].astype(np.float64).T @ residual
+        return g
+
+    def _moments(self, weight: Array) -> tuple[Array, Array]:
+        """Return weighted means and standard deviations, in two passes: E[x²] - mean² would cancel."""
+        mean = np.empty(self.n_columns)
+        deviation = np.empty(self.n_columns)
+        for part in _parts(self.n_columns, self.n_rows):
+            block = self.X[:, part].astype(np.float64)
+            first = block[0].copy()
+            block -= first  # exact for nearby numbers, so large offsets leave no rounding in the sums
+            shift = weight @ block
+            block -= shift
+            mean[part] = first + shift
+            deviation[part] = np.sqrt(np.maximum(weight @ (block * block), 0.0))
+        return mean, deviation
+
+
+class DenseBlock:
+    """A growing copy of the columns in use, as contiguous rows."""
+
+    def __init__(self, columns: DenseColumns) -> None:
+        self._columns = columns
+        self._buffer = np.empty((0, columns.n_rows))
+        self.features = np.empty(0, np.intp)
+
+    @property
+    def rows(self) -> Array:
+        """The standardised columns, one a row."""
+        return self._buffer[: self.features.size]
+
+    def append(self, features: Index) -> None:
+        """Copy further columns."""
+        m = self.features.size
+        grown = m + features.size
+        if grown > self._buffer.shape[0]:
+            buffer = np.empty((max(grown, 3 * m // 2, 16), self._columns.n_rows))
+            buffer[:m] = self.rows
+            self._buffer = buffer
+        self._buffer[m:grown] = self._columns.take(features)
+        self.features = np.concatenate([self.features, features])
+
+    def keep(self, positions: Index) -> None:
+        """Keep only the columns at these positions, in this order."""
+        if positions.size < self.features.size or (np.diff(positions) < 0).any():
+            self._buffer[: positions.size] = self._buffer[positions]
+        self.features = self.features[positions]
+
+    def scores(self, weights: Array) -> Array:
+        """Return the product of the columns with weights (n_features, n_outputs)."""
+        return np.asarray(self.rows.T @ weights)
+
+    def gradient(self, residual: Array) -> Array:
+        """Return the product of each column with the residual (n_rows, n_outputs)."""
+        return np.asarray(self.rows @ residual)
+
+
+def _parts(length: int, width: int) -> Iterator[slice]:
+    """Cut ``length`` items, each ``width`` cells, into slices of bounded size."""
+    step = max(1, BLOCK_CELLS // max(width, 1))
+    for start in range(0, length, step):
+        yield slice(start, min(start + step, length))

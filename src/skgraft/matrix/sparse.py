@@ -1,0 +1,126 @@
+"""Sparse columns, scaled on the fly and never densified."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+BLOCK_STORED = 1 << 20  # stored cells treated at a time where temporaries are needed
+COMPILED_STORED = 100_000  # below this many stored cells SciPy serves without a compiler
+
+
+class SparseColumns:
+    """Columns of a compressed sparse matrix (by columns or by rows).
+
+    They are scaled but not centred: with an intercept in the model the centred columns span the same functions.
+    """
+
+    def __init__(self, X: Any, weight: Array, *, center: bool, standardize: bool) -> None:
+        self.X = X
+        self.n_rows, self.n_columns = X.shape
+        self.size = X.nnz
+        self.centre = np.zeros(self.n_columns)
+        mean, squares, stored = self._moments(weight)
+        # deviations of the stored cells plus those of the cells that are zero
+        deviation = np.sqrt(np.maximum(squares + np.maximum(1.0 - stored, 0.0) * mean**2, 0.0))
+        spread = deviation if center else np.hypot(mean, deviation)
+        noise = 4.0 * self.n_rows * np.finfo(np.float64).eps * np.abs(mean)
+        self.constant = spread <= noise if center else spread == 0.0
+        self.scale = np.where(self.constant, 1.0, spread) if standardize else np.ones(self.n_columns)
+
+    def gradient(self, residual: Array) -> Array:
+        """Return the product of all scaled columns with the residual."""
+        g = self._raw_gradient(residual)
+        g /= self.scale[:, None]
+        g[self.constant] = 0.0
+        return g
+
+    def squares(self, weight: Array) -> Array:
+        """Return the weighted sum of squares of every scaled column."""
+        out = np.zeros(self.n_columns)
+        for columns, rows, data in self._cells():
+            out += np.bincount(columns, weight[rows] * data * data, self.n_columns)
+        out /= self.scale**2
+        out[self.constant] = 0.0
+        return out
+
+    def block(self) -> SparseBlock:
+        """Return an empty block for the columns in use."""
+        return SparseBlock(self)
+
+    def take(self, columns: Index) -> Any:
+        """Return scaled columns as a new CSC matrix of float64."""
+        part = sparse.csc_array(self.X[:, columns]).astype(np.float64)
+        factor = np.where(self.constant, 0.0, 1.0 / self.scale)[columns]
+        part.data *= np.repeat(factor, np.diff(part.indptr))
+        return part
+
+    def _raw_gradient(self, residual: Array) -> Array:
+        if self.size <= COMPILED_STORED:
+            return np.asarray(self.X.T @ residual)
+        from skgraft.matrix._kernels import csc_gradient, csr_gradient
+
+        out = np.zeros((self.n_columns, residual.shape[1]))
+        kernel = csc_gradient if self.X.format == "csc" else csr_gradient
+        kernel(self.X.data, self.X.indices, self.X.indptr, np.ascontiguousarray(residual), out)
+        return out
+
+    def _moments(self, weight: Array) -> tuple[Array, Array, Array]:
+        """Return weighted means, squared deviations of the stored cells, and the weight these cells carry."""
+        mean = np.zeros(self.n_columns)
+        stored = np.zeros(self.n_columns)
+        squares = np.zeros(self.n_columns)
+        for columns, rows, data in self._cells():
+            mean += np.bincount(columns, weight[rows] * data, self.n_columns)
+            stored += np.bincount(columns, weight[rows], self.n_columns)
+        for columns, rows, data in self._cells():
+            squares += np.bincount(columns, weight[rows] * (data - mean[columns]) ** 2, self.n_columns)
+        return mean, squares, stored
+
+    def _cells(self) -> Any:
+        """Yield the stored cells in blocks, as column, row and value arrays."""
+        X = self.X
+        n_major = X.indptr.size - 1
+        start = 0
+        while start < n_major:
+            reach = np.searchsorted(X.indptr, X.indptr[start] + BLOCK_STORED, side="right") - 1
+            stop = min(n_major, max(start + 1, int(reach)))
+            cells = slice(X.indptr[start], X.indptr[stop])
+            major = np.repeat(np.arange(start, stop), np.diff(X.indptr[start : stop + 1]))
+            minor, data = X.indices[cells], X.data[cells].astype(np.float64)
+            yield (major, minor, data) if X.format == "csc" else (minor, major, data)
+            start = stop
+
+
+class SparseBlock:
+    """A growing copy of the columns in use, compressed by columns."""
+
+    def __init__(self, columns: SparseColumns) -> None:
+        self._columns = columns
+        self.matrix: Any = sparse.csc_array((columns.n_rows, 0), dtype=np.float64)
+        self.features = np.empty(0, np.intp)
+
+    def append(self, features: Index) -> None:
+        """Copy further columns."""
+        self.matrix = sparse.hstack([self.matrix, self._columns.take(features)], format="csc")
+        self.features = np.concatenate([self.features, features])
+
+    def keep(self, positions: Index) -> None:
+        """Keep only the columns at these positions, in this order."""
+        if positions.size < self.features.size or (np.diff(positions) < 0).any():
+            self.matrix = self.matrix[:, positions]
+        self.features = self.features[positions]
+
+    def scores(self, weights: Array) -> Array:
+        """Return the product of the columns with weights (n_features, n_outputs)."""
+        return np.asarray(self.matrix @ weights)
+
+    def gradient(self, residual: Array) -> Array:
+        """Return the product of each column with the residual (n_rows, n_outputs)."""
+        return np.asarray(self.matrix.T @ residual)
