@@ -131,6 +131,9 @@ class FreeHessian:
         db = np.zeros(self.n_outputs)
         for k in range(self.n_outputs):
             mine = np.flatnonzero(self.output == k) if self.n_outputs > 1 else np.arange(w.size)
+            if not mine.size:
+                db[k] = -gb[k] / diagonal[:, k].sum() if self.intercept else 0.0
+                continue
             part = penalty if self.n_outputs == 1 else penalty.take(mine)[0]
             solve = self._solve_dense if isinstance(self.block, DenseBlock) else self._solve_sparse
             new[mine], db[k] = solve(diagonal[:, k], mine, g[mine], gb[k], w[mine], part, tol)
