@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr, expit, logsumexp, softmax, xlogy
+from scipy.special import entr, expit, xlogy
 
 Array = NDArray[np.float64]
 
@@ -89,6 +89,17 @@ def _clipped(u: Array, low: float, high: float) -> tuple[Array, Array]:
 
 def _sum_where(values: Array, outside: Array) -> Array:
     return np.where(outside, np.inf, values.sum(axis=1))
+
+
+def _softmax(f: Array) -> Array:
+    e = np.exp(f - f.max(axis=1, keepdims=True))
+    e /= e.sum(axis=1, keepdims=True)
+    return e
+
+
+def _log_sum_exp(f: Array) -> Array:
+    top = f.max(axis=1)
+    return np.asarray(top + np.log(np.exp(f - top[:, None]).sum(axis=1)))
 
 
 class Squared(Loss):
@@ -198,20 +209,20 @@ class Multinomial(Loss):
 
     def per_sample(self, f: Array, y: Array) -> Array:
         """Return minus the log probability of each sample's class."""
-        return logsumexp(f, axis=1) - np.einsum("ik,ik->i", y, f)
+        return _log_sum_exp(f) - np.einsum("ik,ik->i", y, f)
 
     def derivative(self, f: Array, y: Array) -> Array:
         """Return the probabilities minus the one-hot targets."""
-        return softmax(f, axis=1) - y
+        return _softmax(f) - y
 
     def second_derivative(self, f: Array, y: Array) -> Array:  # noqa: ARG002 -- the same for every class
         """Return the diagonal p(1 - p)."""
-        p = softmax(f, axis=1)
+        p = _softmax(f)
         return p * (1.0 - p)
 
     def curvature(self, f: Array, y: Array, s: Array) -> Curvature:  # noqa: ARG002 -- the same for every class
         """Return s·(diag(p) - pp')."""
-        p = softmax(f, axis=1)
+        p = _softmax(f)
         return Curvature(p * s[:, None], p * np.sqrt(s)[:, None])
 
     def start(self, y: Array, s: Array) -> Array:
@@ -231,20 +242,22 @@ class Poisson(Loss):
 
     name = "poisson"
 
+    @staticmethod
+    def _mean(f: Array) -> Array:
+        # finite however far a trial step goes, so that a sample of weight zero stays without influence
+        return np.exp(np.minimum(f, 700.0))
+
     def per_sample(self, f: Array, y: Array) -> Array:
         """Return exp(f) - y·f, summed over outputs."""
-        with np.errstate(over="ignore"):
-            return (np.exp(f) - y * f).sum(axis=1)
+        return (self._mean(f) - y * f).sum(axis=1)
 
     def derivative(self, f: Array, y: Array) -> Array:
         """Return exp(f) - y."""
-        with np.errstate(over="ignore"):
-            return np.exp(f) - y
+        return self._mean(f) - y
 
     def second_derivative(self, f: Array, y: Array) -> Array:  # noqa: ARG002 -- the same for every count
         """Return exp(f)."""
-        with np.errstate(over="ignore"):
-            return np.exp(f)
+        return self._mean(f)
 
     def start(self, y: Array, s: Array) -> Array:
         """Return the log of the weighted mean."""

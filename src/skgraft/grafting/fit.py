@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from skgraft.criterion.certificate import Certificate, duality_gap
-from skgraft.criterion.losses import Huber
 from skgraft.grafting.history import History, Record
 from skgraft.grafting.linear import Layout, LinearModel, LinearProblem, make_penalty
 from skgraft.grafting.loop import Monitor, Settings, Stop, graft
@@ -73,7 +72,6 @@ def fit_linear(problem: LinearProblem, controls: Controls, start: tuple[Array, A
     model, tol = None, 0.0
     finished = interrupted = False
     try:
-        start = _ease_in(problem, controls, start)
         model, tol = _begin(problem, controls, start)
         monitor.latest = model.save()
         finished = _run(model, problem, controls, tol, monitor)
@@ -171,34 +169,6 @@ def _is_bounded(problem: LinearProblem) -> bool:
 
 def _warn(message: str) -> None:
     warnings.warn(message, ConvergenceWarning, stacklevel=5)
-
-
-def _ease_in(
-    problem: LinearProblem, controls: Controls, start: tuple[Array, Array] | None
-) -> tuple[Array, Array] | None:
-    """Return a start for Huber's loss, from solutions with larger deltas.
-
-    With a delta far below the spread of the residuals almost every sample is an outlier, the curvature is nearly
-    zero and Newton steps mean little; deltas that shrink step by step keep a good part of the samples inside.
-    """
-    loss = problem.loss
-    if start is not None or not isinstance(loss, Huber) or not problem.convex or controls.effort != "full":
-        return start
-    for delta in _falling_deltas(problem, loss.delta):
-        eased = replace(problem, target=replace(problem.target, loss=Huber(delta=delta)))
-        model, tol = _begin(eased, replace(controls, tol=max(controls.tol, 1e-3)), start)
-        quiet = replace(controls, tol=max(controls.tol, 1e-3), callback=None, verbose=0)
-        _run(model, eased, quiet, tol, Monitor())
-        start = model.coefficients()
-    return start
-
-
-def _falling_deltas(problem: LinearProblem, delta: float) -> Iterator[float]:
-    y = problem.target.y[problem.target.weight > 0.0]
-    spread = float(np.quantile(np.abs(y - np.median(y, axis=0)), 0.7))
-    steps = int(np.floor(np.log(max(spread / delta, 1.0)) / np.log(4.0)))
-    for step in range(min(steps, 12), 0, -1):
-        yield delta * 4.0**step
 
 
 def _certified(

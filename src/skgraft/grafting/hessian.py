@@ -21,8 +21,10 @@ from skgraft.matrix import DenseBlock, SparseBlock
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-RESIDUAL_EPOCHS = 300
+RESIDUAL_EPOCHS = 300  # coordinate epochs on rows or sparse columns
+PATIENT_EPOCHS = 100  # the same where a Gram matrix is small enough to take over
 COUPLED_WEIGHTS = 8000  # beyond this many coupled free weights their matrix is replaced by a separable bound
+COUPLED_GRAM_WEIGHTS = 500  # up to here the matrix of sparse coupled weights is the faster way
 SPARSE_GRAM_WEIGHTS = 4000  # up to here an ill-conditioned sparse problem is finished with its Gram matrix
 
 
@@ -106,9 +108,10 @@ class FreeHessian:
         spans_outputs = self.n_outputs > 1 and not penalty.scalar
         if curvature.factor is None and not spans_outputs:
             return self._solve_separable(curvature.diagonal, g, gb, w, penalty, tol)
-        compiled = self._use_kernels(w.size)
-        if isinstance(self.block, SparseBlock) and curvature.factor is not None and compiled:
-            return self._solve_softmax(curvature, g, gb, w, penalty, tol)
+        if isinstance(self.block, SparseBlock) and curvature.factor is not None and w.size > COUPLED_GRAM_WEIGHTS:
+            new, db, epochs = self._solve_softmax(curvature, g, gb, w, penalty, tol)
+            if epochs < RESIDUAL_EPOCHS or w.size > SPARSE_GRAM_WEIGHTS:
+                return new, db
         if w.size > COUPLED_WEIGHTS and not spans_outputs:
             return self._solve_separable(curvature.diagonal, g, gb, w, penalty, tol)
         return self._solve_coupled(curvature, g, gb, w, penalty, tol)
@@ -201,8 +204,10 @@ class FreeHessian:
 
         def minimize(q: Array, new: Array) -> None:
             if compiled:
-                epochs = _sparse_epochs(scaled, mean, weight, q, new, penalty, tol)
-                if epochs < RESIDUAL_EPOCHS or w.size > SPARSE_GRAM_WEIGHTS:
+                limit = RESIDUAL_EPOCHS if w.size > SPARSE_GRAM_WEIGHTS else PATIENT_EPOCHS
+                if _sparse_epochs(scaled, mean, weight, q, new, penalty, tol, limit) < limit:
+                    return
+                if w.size > SPARSE_GRAM_WEIGHTS:
                     return
             H = gram()
             q += H @ (new - w)
@@ -271,7 +276,7 @@ class FreeHessian:
 
     def _solve_softmax(
         self, curvature: Curvature, g: Array, gb: Array, w: Array, penalty: Penalty, tol: float
-    ) -> tuple[Array, Array]:
+    ) -> tuple[Array, Array, int]:
         from skgraft.grafting._kernels import softmax_cd
 
         block = self.block
@@ -284,16 +289,16 @@ class FreeHessian:
         height = np.asarray(squares.T @ (slack * weight[:, None]))[self.row, self.output] + penalty.ridge
         new = w.copy()
         db = np.zeros(self.n_outputs)
-        softmax_cd(
+        epochs = softmax_cd(
             columns.data, columns.indices, columns.indptr, self.row, self.output, P, weight, self.intercept,
             g, gb, new, db, penalty.ridge, penalty.starts, penalty.l1, penalty.norm, penalty.per_group(height),
             penalty.positive, 0.3 * tol, RESIDUAL_EPOCHS,
         )  # fmt: skip
-        return new, db
+        return new, db, int(epochs)
 
 
 def _sparse_epochs(
-    scaled: Any, mean: Array, weight: float, q: Array, w: Array, penalty: Penalty, tol: float
+    scaled: Any, mean: Array, weight: float, q: Array, w: Array, penalty: Penalty, tol: float, limit: int
 ) -> int:
     from skgraft.grafting._kernels import sparse_cd
 
@@ -302,7 +307,7 @@ def _sparse_epochs(
         sparse_cd(
             scaled.data, scaled.indices, scaled.indptr, scaled.shape[0], mean, weight, q, w, penalty.ridge,
             penalty.starts, penalty.l1, penalty.norm, penalty.per_group(np.maximum(heights, 0.0)), penalty.positive,
-            0.3 * tol, RESIDUAL_EPOCHS,
+            0.3 * tol, limit,
         )
     )  # fmt: skip
 
