@@ -41,9 +41,19 @@ class FreeHessian:
         Whether each output has an intercept.
     compiled : bool
         Whether the problem is large enough for compiled kernels.
+    single_precision : bool
+        Whether to begin with matrices of float32.
     """
 
-    def __init__(self, block: DenseBlock | SparseBlock, n_outputs: int, *, intercept: bool, compiled: bool) -> None:
+    def __init__(
+        self,
+        block: DenseBlock | SparseBlock,
+        n_outputs: int,
+        *,
+        intercept: bool,
+        compiled: bool,
+        single_precision: bool = True,
+    ) -> None:
         self.block = block
         self.n_outputs = n_outputs
         self.intercept = intercept
@@ -51,7 +61,8 @@ class FreeHessian:
         self.row = np.empty(0, np.intp)  # position of each free weight's feature in the block
         self.output = np.empty(0, np.intp)
         self.curvature: Curvature | None = None
-        self._shared = _SharedGram(intercept=intercept) if isinstance(block, DenseBlock) else None
+        dtype = np.float32 if single_precision else np.float64
+        self._shared = _SharedGram(intercept=intercept, dtype=dtype) if isinstance(block, DenseBlock) else None
 
     @property
     def cheap(self) -> bool:

@@ -170,7 +170,12 @@ class LinearModel:
         problem = self.problem
         compiled = problem.columns.size * problem.n_outputs > COMPILED_CELLS
         return FreeHessian(
-            problem.columns.block(), problem.n_outputs, intercept=problem.target.intercept, compiled=compiled
+            problem.columns.block(),
+            problem.n_outputs,
+            intercept=problem.target.intercept,
+            compiled=compiled,
+            # curvatures that range over many orders of magnitude need all digits
+            single_precision=not problem.loss.piecewise,
         )
 
     def open_first(self, start: tuple[Array, Array] | None, tol: float) -> None:

@@ -23,6 +23,8 @@ EPOCHS = 50  # coordinate epochs between Newton steps on the support
 PLAIN_EPOCHS = 3  # the same for plain NumPy, where an epoch costs more than a small factorisation
 PLAIN_UPDATES = 20_000  # updates of single weights after which a problem proved hard enough to compile for
 ROUNDS = 100
+PIVOT_AFTER = 4  # rounds after which weights come in one at a time
+PATIENCE = 15  # rounds without halving the violation before giving up
 SUPPORT_STEPS = 10  # Newton steps in a row while each of them brings a weight back to zero
 PLAIN_WEIGHTS = 256  # up to this many free weights of a small problem need no compiler
 
@@ -50,6 +52,7 @@ def minimize_gram(
         return
     penalty = replace(penalty, ridge=np.zeros(m))
     lipschitz = _block_norms(H, penalty)
+    best, stalled = np.inf, 0
     plain_epochs = 0 if compiled else PLAIN_UPDATES // m
     for round_ in range(ROUNDS):
         if plain_epochs > 0:
@@ -66,8 +69,37 @@ def minimize_gram(
         for _ in range(SUPPORT_STEPS):
             if not _support_step(H, q, w, penalty):
                 break
-        if penalty.violation(q, w).max() <= tol:
+        left = float(penalty.violation(q, w).max())
+        if left <= tol:
             return
+        if left < 0.5 * best:
+            best, stalled = left, 0
+        else:
+            stalled += 1
+        if penalty.scalar and round_ >= PIVOT_AFTER:
+            _pivot(H, q, w, penalty, tol)
+            return
+        if stalled > PATIENCE:
+            return  # rounding, or a model too ill-conditioned to be worth more: the caller makes a new one
+
+
+def _pivot(H: NDArray[np.floating], q: Array, w: Array, penalty: Penalty, tol: float) -> None:
+    """Finish by an active set: to the minimum over the nonzero weights, then the worst of the others comes in.
+
+    Slower than epochs where many weights change, but every step goes down, so it cannot cycle.
+    """
+    m = w.size
+    threshold = penalty.l1 + penalty.norm
+    for _ in range(4 * m):
+        while _support_step(H, q, w, penalty):
+            pass
+        violation = penalty.violation(q, w)
+        j = int(np.argmax(np.where(w == 0.0, violation, 0.0)))
+        if violation[j] <= tol or w[j] != 0.0 or H[j, j] <= 0.0:
+            return
+        step = -np.sign(q[j]) * (abs(q[j]) - threshold[j]) / H[j, j]
+        w[j] = step
+        q += step * H[j, :m]
 
 
 def _compiled_epochs(
