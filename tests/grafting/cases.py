@@ -115,7 +115,8 @@ def make_case(loss: str, seed: int, *, k: int = 1, nasty: bool = True, largest: 
     storage = STORAGES[seed % 4]
     X = X.astype(dtype).astype(np.float64)
     true = np.where(rng.random(p) < max(0.1, 4.0 / p), rng.standard_normal(p), 0.0)
-    f = (X / np.maximum(X.std(axis=0), 1e-300)) @ true
+    varies = np.ptp(X, axis=0) > 0.0
+    f = (X - X.mean(axis=0)) @ np.where(varies, true / np.where(varies, X.std(axis=0), 1.0), 0.0)
     separable = nasty and rng.random() < 0.25
     f *= (15.0 if separable else 1.5) / max(f.std(), 1e-12)
     labels, y = targets(rng, loss, f, k, separable=separable)

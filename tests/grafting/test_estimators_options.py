@@ -1,7 +1,7 @@
 """Every parameter of the linear estimators does what its description says.
 
-Most tests hold the estimators against the criterion itself (eq. 7), written down here once more, from ``coef_`` and
-``intercept_`` alone.
+Most tests hold the estimators against the criterion itself (eq. 7), written down here once more and computed
+from ``coef_`` and ``intercept_`` alone.
 """
 
 from __future__ import annotations
@@ -339,9 +339,7 @@ def test_no_single_move_improves_a_polished_choice(l0, seed):
     X = features(40, 10, seed)
     y = scores(X, seed=seed)[:, 0]
     model = GraftRegressor(l1=0.0, l0=l0).fit(X, y)
-    best = min(
-        least_squares(X, y, sorted(s)) + l0 * len(s) for s in neighbours(np.flatnonzero(model.support_), 10)
-    )
+    best = min(least_squares(X, y, sorted(s)) + l0 * len(s) for s in neighbours(np.flatnonzero(model.support_), 10))
     assert model.objective_ <= best * (1 + 1e-9)
 
 
@@ -588,8 +586,9 @@ def test_once_a_bag_is_bought_its_other_features_are_free():
     model = GraftRegressor(l1=0.02, l0=0.05, groups=LABELS).fit(X, y)
     facts = Facts(model, X, y)
     bought = np.isin(LABELS, np.array(LABELS)[model.support_])
-    inside = np.where(facts.w == 0.0, abs(facts.gradient) - 0.02, abs(facts.gradient + 0.02 * np.sign(facts.w)))
-    assert inside[bought].max() <= 1.001e-6 * unit(model, X, y)
+    slope = abs(facts.gradient + 0.02 * np.sign(facts.w))
+    violation = np.where(facts.w == 0.0, slope - 0.02, slope)
+    assert violation[bought].max() <= 1.001e-6 * unit(model, X, y)
 
 
 # --- keep ---
@@ -606,7 +605,8 @@ KEPT = np.isin(np.arange(10), [2, 7])
 def test_what_is_kept_is_always_in_and_never_charged(estimator, keep):
     X, y = data(estimator)
     table = pd.DataFrame(X, columns=[f"c{j}" for j in range(10)])
-    for penalty in ({"l1": 1e6}, {"l1": 0.0, "l0": 1e6}, {"l1": 1e6, "l0": 1.0}, {"l1": 0.0, "group_l1": 1e6}):
+    penalties = [{"l1": 1e6}, {"l1": 0.0, "l0": 1e6}, {"l1": 1e6, "l0": 1.0}, {"l1": 0.0, "group_l1": 1e6}]
+    for penalty in penalties:
         model = estimator(keep=keep, **penalty).fit(table, y)
         assert_array_equal(model.support_, KEPT)
         assert model.total_cost_ == 0.0
@@ -670,7 +670,6 @@ def test_a_bag_with_a_kept_feature_is_open_and_never_charged():
         {},
         {"l0": 0.01},
         {"polish": False},
-        {"polish": "thorough", "random_state": 0},
         {"on_increase": "next", "l0": 0.01},
         {"select_unit": 4},
         {"effort": "light"},
@@ -689,27 +688,30 @@ def test_limits_are_never_exceeded(loss, others):
     X = features(60)
     y = target_for(loss, X)
     labels = np.array(others.get("groups", np.arange(10)))
-    kept = labels[others["keep"]] if "keep" in others else []
-
-    def costs(support):
-        return sum(price for label, price in zip(*prices, strict=True) if label in labels[support] and label not in kept)
-
-    names = np.unique(labels)
-    prices = (names, 0.5 + np.arange(names.size) % 3)
-    by_bag = dict(zip(names.tolist(), prices[1].tolist(), strict=True))
-    for limit in ({"max_features": 1}, {"max_features": 4}, {"max_cost": 2.0}, {"max_features": 3, "max_cost": 2.5}):
+    price = {label: 0.5 + j % 3 for j, label in enumerate(np.unique(labels).tolist())}
+    kept = labels[others.get("keep", [])].tolist()
+    limits = [{"max_features": 1}, {"max_features": 4}, {"max_cost": 2.0}, {"max_features": 3, "max_cost": 2.5}]
+    for limit in limits:
         seen = []
-        model = estimator_for(
-            loss, l1=0.0, l2=0.001, feature_costs=by_bag, **limit, **others, callback=seen.append, max_iter=50
-        )
+        model = estimator_for(loss, l1=0.0, l2=0.001, feature_costs=price, callback=seen.append, max_iter=50)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # "newest" with few steps
-            model.fit(X, y)
-        assert model.support_.sum() <= limit.get("max_features", 10)
-        assert max(record.n_selected for record in seen) <= limit.get("max_features", 10)
+            warnings.simplefilter("ignore", ConvergenceWarning)  # 50 steps are few for some efforts
+            model.set_params(**limit, **others).fit(X, y)
+        bought = set(labels[model.support_].tolist()) - set(kept)
+        assert model.total_cost_ == sum(price[label] for label in bought)
         assert model.total_cost_ <= limit.get("max_cost", np.inf)
-        assert max(record.cost for record in seen) <= limit.get("max_cost", np.inf)
-        assert model.total_cost_ == costs(model.support_)
+        assert model.support_.sum() <= limit.get("max_features", 10)
+        assert max((record.cost for record in seen), default=0) <= limit.get("max_cost", np.inf)
+        assert max((record.n_selected for record in seen), default=0) <= limit.get("max_features", 10)
+
+
+@pytest.mark.parametrize("limit", [{"max_features": 2}, {"max_cost": 2.0}], ids=str)
+@every_loss
+def test_limits_are_not_exceeded_by_restarts(loss, limit):
+    X = features(30, 6)
+    y = target_for(loss, X)
+    model = estimator_for(loss, l1=0.0, l2=0.01, polish="thorough", random_state=0, **limit).fit(X, y)
+    assert model.support_.sum() == 2
 
 
 @both
@@ -807,7 +809,6 @@ def test_how_many_come_in_at_a_time_does_not_change_the_optimum(estimator, selec
 
 @every_loss
 def test_trying_the_next_candidate_never_ends_worse_than_stopping(loss):
-    worse, better = 0, 0
     for seed in range(4):
         X = features(40, 8, seed)
         y = target_for(loss, X)
@@ -815,9 +816,7 @@ def test_trying_the_next_candidate_never_ends_worse_than_stopping(loss):
         common = {"l1": 0.001, "l0": 0.03, "polish": False, "feature_costs": costs}
         stop = estimator_for(loss, on_increase="stop", **common).fit(X, y).objective_
         following = estimator_for(loss, on_increase="next", **common).fit(X, y).objective_
-        worse += following > stop * (1 + 1e-9)
-        better += following < stop * (1 - 1e-9)
-    assert worse == 0
+        assert following <= stop * (1 + 1e-9)
 
 
 def test_trying_the_next_candidate_finds_what_stopping_misses():
@@ -832,51 +831,54 @@ def test_trying_the_next_candidate_finds_what_stopping_misses():
 
 @every_loss
 def test_more_polish_is_never_worse(loss):
-    for seed in range(3):
-        X = features(30, 8, seed)
-        y = target_for(loss, X)
-        values = [
-            estimator_for(loss, l1=0.001, l0=0.02, polish=polish, random_state=0).fit(X, y).objective_
+    X = features(30, 6)
+    y = target_for(loss, X)
+    for l0 in (0.005, 0.05):
+        greedy, polished, thorough = (
+            estimator_for(loss, l1=0.001, l0=l0, polish=polish, random_state=0).fit(X, y).objective_
             for polish in (False, True, "thorough")
-        ]
-        assert values[2] <= values[1] * (1 + 1e-9)
-        assert values[1] <= values[0] * (1 + 1e-9)
+        )
+        assert thorough <= polished * (1 + 1e-9)
+        assert polished <= greedy * (1 + 1e-9)
 
 
-def test_polish_mends_a_greedy_mistake():
-    # the sum of two columns comes in first and is of no use once both are in
+def greedy_trap():
+    """Return columns of which the third is the best single one, and of no use once the others are in."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 3))
     y = X[:, 0] + X[:, 1]
     X[:, 2] = y + 0.3 * rng.normal(size=100)
+    return X, y
+
+
+def noise(n_samples, n_features, seed):
+    """Return a target that the columns do not explain, of which many subsets say nearly as much as the best."""
+    return features(n_samples, n_features, seed), np.random.default_rng(seed + 100).normal(size=n_samples)
+
+
+def test_polish_mends_a_greedy_mistake():
+    X, y = greedy_trap()
     greedy, polished = (GraftRegressor(l1=0.0, l0=1e-3, polish=p).fit(X, y) for p in (False, True))
     assert greedy.support_.all()
     assert_array_equal(polished.support_, [True, True, False])
-    assert {record.kind for record in polished.history_} >= {"graft", "drop"}
+    assert polished.history_[-1].kind == "drop"
 
 
-def test_thorough_reaches_the_best_subset_of_a_small_problem():
-    for seed in range(5):
-        X = features(30, 8, seed)
-        y = scores(X, seed=seed + 10)[:, 0]
-        model = GraftRegressor(l1=0.0, l0=0.02, polish="thorough", random_state=0).fit(X, y)
-        subsets = itertools.chain.from_iterable(itertools.combinations(range(8), k) for k in range(9))
-        best = min(least_squares(X, y, subset) + 0.02 * len(subset) for subset in subsets)
-        assert_allclose(model.objective_, best, rtol=1e-8)
+@pytest.mark.parametrize("seed", range(3))
+def test_thorough_reaches_the_best_subset_of_a_small_problem(seed):
+    X, y = noise(30, 7, seed)
+    model = GraftRegressor(l1=0.0, l0=0.02, polish="thorough", random_state=0).fit(X, y)
+    subsets = itertools.chain.from_iterable(itertools.combinations(range(7), k) for k in range(8))
+    best = min(least_squares(X, y, subset) + 0.02 * len(subset) for subset in subsets)
+    assert_allclose(model.objective_, best, rtol=1e-8)
 
 
-@pytest.mark.parametrize("seed", [3, "generator"])
-def test_thorough_polish_can_be_repeated(seed):
-    X = features(40, 12)
-    y = two_classes(X)
-
-    def fit():
-        state = np.random.RandomState(5) if seed == "generator" else seed
-        return GraftClassifier(l1=0.001, l0=0.01, polish="thorough", random_state=state).fit(X, y)
-
-    first, second = fit(), fit()
-    assert_array_equal(first.coef_, second.coef_)
-    assert_array_equal(first.order_, second.order_)
+def test_thorough_polish_can_be_repeated():
+    X, y = noise(40, 40, 1)  # where the result depends on the seed
+    twice = [GraftRegressor(l1=0.0, max_features=5, polish="thorough", random_state=3).fit(X, y) for _ in "ab"]
+    assert "restart" in {record.kind for record in twice[0].history_}
+    assert_array_equal(twice[0].coef_, twice[1].coef_)
+    assert_array_equal(twice[0].order_, twice[1].order_)
 
 
 # --- intercept, scale, sign ---
@@ -884,8 +886,8 @@ def test_thorough_polish_can_be_repeated(seed):
 
 @every_loss
 def test_standardising_is_that_of_the_scaler(loss):
+    y = target_for(loss, features())
     X = features() * np.linspace(0.1, 20, 10) + np.linspace(-5, 5, 10)
-    y = target_for(loss, X / np.linspace(0.1, 20, 10))
     scaler = StandardScaler().fit(X)
     inside = estimator_for(loss, l1=0.03).fit(X, y)
     outside = estimator_for(loss, l1=0.03, standardize=False).fit(scaler.transform(X), y)
@@ -897,8 +899,8 @@ def test_standardising_is_that_of_the_scaler(loss):
 
 @every_loss
 def test_without_an_intercept_columns_are_divided_by_their_root_mean_square(loss):
+    y = target_for(loss, features())
     X = features() * np.linspace(0.1, 20, 10) + 1.0
-    y = target_for(loss, X / np.linspace(0.1, 20, 10))
     size = np.sqrt((X**2).mean(axis=0))
     inside = estimator_for(loss, l1=0.03, fit_intercept=False).fit(X, y)
     outside = estimator_for(loss, l1=0.03, fit_intercept=False, standardize=False).fit(X / size, y)
@@ -1170,9 +1172,7 @@ def assert_whole(model, X, y):
 def test_an_interrupted_fit_leaves_the_best_model_so_far(loss, l0, step):
     X = features()
     y = target_for(loss, X)
-    model = estimator_for(
-        loss, l1=1e-4, l0=l0, select_unit=1, callback=interrupt(lambda record: record.step == step)
-    )
+    model = estimator_for(loss, l1=1e-4, l0=l0, select_unit=1, callback=interrupt(lambda record: record.step == step))
     with pytest.warns(ConvergenceWarning, match="[Ii]nterrupted"):
         model.fit(X, y)
     assert not model.certificate_.converged
@@ -1181,17 +1181,18 @@ def test_an_interrupted_fit_leaves_the_best_model_so_far(loss, l0, step):
     assert_whole(model, X, y)
 
 
-@pytest.mark.parametrize("kind", ["drop", "swap", "restart"])
-def test_an_interrupted_polish_leaves_the_best_model_so_far(kind):
-    for seed in range(40):
-        X = features(30, 10, seed)
-        y = scores(X, seed=seed)[:, 0]
-        model = GraftRegressor(l1=0.0, l0=0.01, polish="thorough", random_state=seed)
-        if kind in {record.kind for record in model.fit(X, y).history_}:
-            break
-    else:
-        pytest.fail(f"no problem with a {kind} was found")
-    model.set_params(callback=interrupt(lambda record: record.kind == kind))
+@pytest.mark.parametrize(
+    ("kind", "problem", "limit"),
+    [
+        ("drop", greedy_trap(), {"l0": 1e-3}),
+        ("swap", noise(30, 12, 1), {"max_features": 4}),
+        ("restart", noise(30, 12, 5), {"max_features": 4, "polish": "thorough", "random_state": 0}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_an_interrupted_polish_leaves_the_best_model_so_far(kind, problem, limit):
+    X, y = problem
+    model = GraftRegressor(l1=0.0, callback=interrupt(lambda record: record.kind == kind), **limit)
     with pytest.warns(ConvergenceWarning, match="[Ii]nterrupted"):
         model.fit(X, y)
     assert model.history_[-1].kind == kind
@@ -1272,7 +1273,9 @@ def test_the_squared_hinge_has_no_probabilities():
 
 
 @pytest.mark.parametrize(
-    "parameters", [{"l1": 0.02, "select_unit": 1}, {"l1": 0.02}, {"l0": 0.01}, {"keep": [3], "l1": 0.1}], ids=str
+    "parameters",
+    [{"l1": 0.02, "select_unit": 1}, {"l1": 0.02}, {"l0": 0.01}, {"keep": [3], "l1": 0.1}],
+    ids=str,
 )
 @every_loss
 def test_the_criterion_falls_from_step_to_step(loss, parameters):
@@ -1288,7 +1291,9 @@ def test_the_criterion_falls_from_step_to_step(loss, parameters):
     assert model.history_[-1].n_selected == model.support_.sum()
 
 
-@pytest.mark.parametrize(("backend", "kind"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame), ("pyarrow", pa.Table)])
+@pytest.mark.parametrize(
+    ("backend", "kind"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame), ("pyarrow", pa.Table)]
+)
 def test_history_becomes_a_frame(backend, kind):
     X = features()
     history = GraftRegressor(select_unit=1).fit(X, numbers(X)).history_

@@ -24,9 +24,9 @@ class Certificate:
         largest gradient of the empty model.  A feature held at zero by a price or by an exhausted budget violates
         nothing.
     duality_gap : float or None
-        An upper bound on how far the criterion is above its minimum, relative to the criterion of the empty
-        model above the least loss possible.  None where no such bound is defined: with prices or budgets, or without any
-        l1, group or l2 penalty to bound the dual problem.
+        An upper bound on how far the criterion is above its minimum, relative to the loss of the empty model
+        above the least loss possible.  None where no such bound is defined: with prices or budgets, or without
+        any l1, group or l2 penalty to bound the dual problem.
     converged : bool
         Whether the fit ended by itself and ``kkt_violation`` is within the tolerance.
     """
@@ -37,7 +37,14 @@ class Certificate:
 
 
 def duality_gap(
-    loss: Loss, y: Array, weight: Array, scores: Array, penalty: Penalty, w: Array, gradient: Array, free: Array
+    loss: Loss,
+    y: Array,
+    weight: Array,
+    scores: Array,
+    penalty: Penalty,
+    w: Array,
+    gradient: Array,
+    free: Array,
 ) -> float | None:
     """Return an upper bound on C(w) - min C by Fenchel duality, or None if the dual point has no finite value.
 

@@ -81,13 +81,13 @@ class Loss:
         return 0.0
 
 
-def _clipped(u: Array, low: float, high: float) -> tuple[Array, Array]:
+def _clipped(u: Array, low: float, high: float) -> tuple[Array, NDArray[np.bool_]]:
     """Return ``u`` moved into [low, high] and which samples were further outside than rounding explains."""
     inside = np.clip(u, low, high)
-    return inside, (np.abs(u - inside) > DOMAIN_SLACK).any(axis=1)
+    return inside, np.asarray((np.abs(u - inside) > DOMAIN_SLACK).any(axis=1))
 
 
-def _sum_where(values: Array, outside: Array) -> Array:
+def _sum_where(values: Array, outside: NDArray[np.bool_]) -> Array:
     return np.where(outside, np.inf, values.sum(axis=1))
 
 
@@ -132,7 +132,7 @@ class Squared(Loss):
 
 @dataclass(frozen=True)
 class Huber(Squared):
-    """½d² for \\|d\\| <= delta, delta(\\|d\\| - ½delta) beyond, with d = y - f."""
+    """½d² while d = y - f is within delta of zero, delta(abs(d) - ½delta) beyond."""
 
     delta: float = 1.35
 
@@ -166,7 +166,7 @@ class Huber(Squared):
         return np.take_along_axis(y, np.take_along_axis(order, at[None, :], axis=0), axis=0)[0]
 
     def conjugate(self, u: Array, y: Array) -> Array:
-        """Return u·y + ½u² for \\|u\\| <= delta."""
+        """Return u·y + ½u² while u is within delta of zero."""
         inside, outside = _clipped(u, -self.delta, self.delta)
         return np.where(outside, np.inf, Squared.conjugate(self, inside, y))
 

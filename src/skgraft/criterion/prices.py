@@ -288,8 +288,7 @@ class _Columns:
         position = int(reference)
         if not 0 <= position < self.n:
             message = (
-                f"{parameter} refers to feature {position}, but X has {self.n} features, "
-                f"numbered 0 to {self.n - 1}."
+                f"{parameter} refers to feature {position}, but X has {self.n} features, numbered 0 to {self.n - 1}."
             )
             raise ValueError(message)
         return position
@@ -449,9 +448,7 @@ def resolve_costs(feature_costs: UserValue, bags: Bags, n_features: int, names: 
     return _costs_by_feature(_numbers(entries, columns.labels, "feature_costs"), bags)
 
 
-def _costs_by_name(
-    by_name: Mapping[Hashable, UserValue], bags: Bags, columns: _Columns
-) -> NDArray[np.float64]:
+def _costs_by_name(by_name: Mapping[Hashable, UserValue], bags: Bags, columns: _Columns) -> NDArray[np.float64]:
     labelled: dict[Hashable, list[int]] = {}
     for bag, label in enumerate(bags.labels):
         labelled.setdefault(label, []).append(bag)
@@ -574,9 +571,7 @@ def _numbers(values: Sequence[Any], labels: Sequence[Hashable], parameter: str) 
     for value, label in zip(values, labels, strict=True):
         is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
         if not is_number or not 0 <= value < np.inf:
-            message = (
-                f"{parameter} gives {label!r} the value {value!r}: it must be a finite number of at least 0."
-            )
+            message = f"{parameter} gives {label!r} the value {value!r}: it must be a finite number of at least 0."
             raise ValueError(message)
     return np.array(values, dtype=np.float64)
 

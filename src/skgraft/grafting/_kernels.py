@@ -104,7 +104,7 @@ def combine(trail, weights, out):
 
 @njit(cache=True, nogil=True)
 def allowed(w, positive):
-    for j in range(w.size):
+    for j in range(w.size):  # noqa: SIM110 -- numba compiles loops
         if (positive and w[j] < 0.0) or not np.isfinite(w[j]):
             return False
     return True
@@ -290,7 +290,22 @@ def rows_cd(A, m, q0, w, ridge, starts, l1, norm, lipschitz, positive, tol, max_
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def sparse_cd(
-    data, rows, columns, n, mean, total_curvature, q0, w, ridge, starts, l1, norm, lipschitz, positive, tol, max_epochs
+    data,
+    rows,
+    columns,
+    n,
+    mean,
+    total_curvature,
+    q0,
+    w,
+    ridge,
+    starts,
+    l1,
+    norm,
+    lipschitz,
+    positive,
+    tol,
+    max_epochs,
 ):
     """Descend with H = A'A - mean mean'·total_curvature + diag(ridge), A sparse columns scaled by √curvature.
 

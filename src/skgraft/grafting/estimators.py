@@ -30,35 +30,38 @@ Array = NDArray[np.float64]
 _NON_NEGATIVE = Interval(Real, 0, None, closed="left")
 
 
-class _LinearGraft(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+_CONSTRAINTS: dict[str, Any] = {
+    "l1": [_NON_NEGATIVE],
+    "l2": [_NON_NEGATIVE],
+    "l0": [_NON_NEGATIVE],
+    "group_l1": [_NON_NEGATIVE],
+    "penalty_weights": [None, "array-like", Mapping],
+    "feature_costs": [None, "array-like", Mapping],
+    "groups": [None, "array-like", Mapping],
+    "keep": [None, "array-like", str, Integral, set, frozenset],
+    "max_features": [None, Interval(Integral, 1, None, closed="left")],
+    "max_cost": [None, _NON_NEGATIVE],
+    "effort": [StrOptions(set(EFFORTS))],
+    "select_unit": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+    "on_increase": [StrOptions({"stop", "next"})],
+    "polish": ["boolean", StrOptions({"thorough"})],
+    "fit_intercept": ["boolean"],
+    "standardize": ["boolean"],
+    "positive": ["boolean"],
+    "warm_start": ["boolean"],
+    "tol": [Interval(Real, 0, None, closed="neither")],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "n_jobs": [None, Integral],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+    "callback": [None, callable],
+}
+
+
+class _LinearGraft(SelectorMixin, BaseEstimator):
     """What the linear estimators share: parameters, the fit of encoded targets, scores and support."""
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l1": [_NON_NEGATIVE],
-        "l2": [_NON_NEGATIVE],
-        "l0": [_NON_NEGATIVE],
-        "group_l1": [_NON_NEGATIVE],
-        "penalty_weights": [None, "array-like", Mapping],
-        "feature_costs": [None, "array-like", Mapping],
-        "groups": [None, "array-like", Mapping],
-        "keep": [None, "array-like", str, Integral, set, frozenset],
-        "max_features": [None, Interval(Integral, 1, None, closed="left")],
-        "max_cost": [None, _NON_NEGATIVE],
-        "effort": [StrOptions(set(EFFORTS))],
-        "select_unit": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "on_increase": [StrOptions({"stop", "next"})],
-        "polish": ["boolean", StrOptions({"thorough"})],
-        "fit_intercept": ["boolean"],
-        "standardize": ["boolean"],
-        "positive": ["boolean"],
-        "warm_start": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_jobs": [None, Integral],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-        "callback": [None, callable],
-    }
+    _parameter_constraints: ClassVar[dict[str, Any]] = _CONSTRAINTS
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -285,7 +288,7 @@ class GraftClassifier(ClassifierMixin, _LinearGraft):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **_LinearGraft._parameter_constraints,
+        **_CONSTRAINTS,
         "loss": [StrOptions({"auto", "logistic", "multinomial", "squared_hinge"})],
         "class_weight": [None, dict, StrOptions({"balanced"})],
     }
@@ -379,12 +382,10 @@ class GraftClassifier(ClassifierMixin, _LinearGraft):
             msg = "all samples of nonzero weight are of one class; a classifier needs at least 2 classes"
             raise ValueError(msg)
         if self.class_weight is not None:
-            weight = weight * compute_class_weight(
-                self.class_weight, classes=classes, y=y, sample_weight=weight
-            )[codes]
+            weight = weight * compute_class_weight(self.class_weight, classes=classes, y=y, sample_weight=weight)[codes]
         if self.warm_start and hasattr(self, "classes_") and not np.array_equal(self.classes_, classes):
             del self.coef_
-        self.classes_ = classes
+        self.classes_: NDArray[Any] = classes
         self.loss_ = self.loss if self.loss != "auto" else ("logistic" if classes.size == 2 else "multinomial")
         return X, self._encode(codes, classes.size), weight
 
@@ -508,7 +509,7 @@ class GraftRegressor(MultiOutputMixin, RegressorMixin, _LinearGraft):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **_LinearGraft._parameter_constraints,
+        **_CONSTRAINTS,
         "loss": [StrOptions({"auto", "squared", "huber", "poisson"})],
         "delta": [Interval(Real, 0, None, closed="neither")],
     }
@@ -590,7 +591,7 @@ class GraftRegressor(MultiOutputMixin, RegressorMixin, _LinearGraft):
         with threads(self.n_jobs):
             self._solve(self._problem(X, y, sample_weight))
         if self._single_target:
-            self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
+            self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]
         return self
 
     def _encoded(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:

@@ -98,9 +98,7 @@ def fit_linear(problem: LinearProblem, controls: Controls, start: tuple[Array, A
     return fit
 
 
-def _begin(
-    problem: LinearProblem, controls: Controls, start: tuple[Array, Array] | None
-) -> tuple[LinearModel, float]:
+def _begin(problem: LinearProblem, controls: Controls, start: tuple[Array, Array] | None) -> tuple[LinearModel, float]:
     """Return the model at its start and the absolute tolerance that belongs to it."""
     model = LinearModel(problem)
     scale = float(np.abs(model.null_gradient).max(initial=0.0))
@@ -109,9 +107,7 @@ def _begin(
     return model, tol
 
 
-def _run(
-    model: LinearModel, problem: LinearProblem, controls: Controls, tol: float, monitor: Monitor
-) -> bool:
+def _run(model: LinearModel, problem: LinearProblem, controls: Controls, tol: float, monitor: Monitor) -> bool:
     rows, columns = problem.columns.n_rows, problem.n_features * problem.n_outputs
     settings = Settings(
         effort=controls.effort,
@@ -171,9 +167,7 @@ def _warn(message: str) -> None:
     warnings.warn(message, ConvergenceWarning, stacklevel=5)
 
 
-def _certified(
-    model: LinearModel, saved: Any, controls: Controls, history: History, *, finished: bool
-) -> LinearFit:
+def _certified(model: LinearModel, saved: Any, controls: Controls, history: History, *, finished: bool) -> LinearFit:
     problem = model.problem
     weights, intercept = model.coefficients(saved)
     if problem.loss.coupled:

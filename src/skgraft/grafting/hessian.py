@@ -203,7 +203,9 @@ class FreeHessian:
         columns = block.matrix if self.n_outputs == 1 else block.matrix[:, self.row[mine]]
         root = np.sqrt(diagonal)
         total = float(diagonal.sum())
-        scaled = sparse.csc_array((columns.data * root[columns.indices], columns.indices, columns.indptr), columns.shape)
+        scaled = sparse.csc_array(
+            (columns.data * root[columns.indices], columns.indices, columns.indptr), columns.shape
+        )
         mean = np.asarray(scaled.T @ root) / total if self.intercept else np.zeros(w.size)
         weight = total if self.intercept else 0.0
         compiled = self._use_kernels(w.size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -78,7 +78,7 @@ class History(Sequence[Record]):
         """Return one quantity over all steps."""
         return np.array([getattr(record, name) for record in self.records])
 
-    def to_frame(self, backend: str = "pandas") -> Any:
+    def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
         """Return the records as a data frame.
 
         Parameters

@@ -103,7 +103,7 @@ class Layout:
         """Return the output of each weight."""
         return np.asarray(weight % self.n_outputs)
 
-    def flat(self, by_feature: Array) -> Array:
+    def flat(self, by_feature: NDArray[Any]) -> NDArray[Any]:
         """Lay out an array of shape (n_features, n_outputs)."""
         return (by_feature if self.trivial else by_feature[self.features]).ravel()
 
@@ -116,7 +116,7 @@ class Layout:
         total = int(ends[-1]) if ends.size else 0
         return np.asarray(np.repeat(self.starts[units] - (ends - sizes), sizes) + np.arange(total))
 
-    def over_units(self, ufunc: Any, per_weight: Array) -> Array:
+    def over_units(self, ufunc: Any, per_weight: NDArray[Any]) -> NDArray[Any]:
         """Reduce a value of every weight to one of every unit."""
         return per_weight if self.single else np.asarray(ufunc.reduceat(per_weight, self.starts[:-1]))
 
@@ -180,10 +180,9 @@ class LinearModel:
 
     def open_first(self, start: tuple[Array, Array] | None, tol: float) -> None:
         """Open what nothing holds at zero, what is kept, and what ``start`` (weights, intercepts) has selected."""
-        first = self.layout.over_units(np.logical_or, self.penalty.unpenalized & (self.penalty.ridge == 0.0))
-        first = first.astype(bool)
+        first = self._any_weight(self.penalty.unpenalized & (self.penalty.ridge == 0.0))
         if not self.problem.convex:
-            first &= False  # a price or a budget holds them
+            first = np.zeros_like(first)  # a price or a budget holds them
         kept = np.flatnonzero(self.problem.prices.kept)
         if kept.size:
             first |= self._units_of(kept)
@@ -191,7 +190,7 @@ class LinearModel:
         if start is not None:
             weights, intercept = start
             flat = self.layout.flat(weights)
-            opened = first | self.layout.over_units(np.logical_or, flat != 0.0).astype(bool)
+            opened = first | self._any_weight(flat != 0.0)
             self.free(np.flatnonzero(opened))
             w = flat[self._weights]
             b, scores = fit_intercept(self._target, self._hessian.scores(w) + intercept, intercept)
@@ -206,7 +205,11 @@ class LinearModel:
         mask = np.zeros(self.problem.n_features, bool)
         mask[features] = True
         per_weight = self.layout.flat(np.repeat(mask[:, None], self.problem.n_outputs, axis=1))
-        return np.asarray(self.layout.over_units(np.logical_or, per_weight), dtype=bool)
+        return self._any_weight(per_weight)
+
+    def _any_weight(self, of_weight: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which units have a weight for which something is true."""
+        return np.asarray(self.layout.over_units(np.logical_or, of_weight), dtype=bool)
 
     # -- what the loop asks -------------------------------------------------------------------------------
 
@@ -291,7 +294,11 @@ class LinearModel:
         keep = np.logical_or.reduceat(self._point.w != 0.0, starts) | self._always[self._units]
         if generous:
             near = Penalty(
-                NEAR * self._part.l1, self._part.ridge, NEAR * self._part.norm, self._part.starts, self._part.positive
+                NEAR * self._part.l1,
+                self._part.ridge,
+                NEAR * self._part.norm,
+                self._part.starts,
+                self._part.positive,
             ).distance_at_zero(self._gradient[self._weights])
             near = near if near.size == keep.size else np.maximum.reduceat(near, starts)
             keep |= near > 0.0

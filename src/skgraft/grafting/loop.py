@@ -49,8 +49,13 @@ class Candidates:
 class Growable(Protocol):
     """What the loop asks of a model."""
 
-    n_selected: int
-    total_cost: float
+    @property
+    def n_selected(self) -> int:
+        """Number of features in the model."""
+
+    @property
+    def total_cost(self) -> float:
+        """What they cost together."""
 
     def gradient_test(self) -> Candidates:
         """Return the closed units with the derivative of the criterion towards them."""

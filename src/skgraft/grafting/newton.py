@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -194,7 +195,7 @@ def _violation(penalty: Penalty, g: Array, gb: Array, point: Point) -> float:
     return max(worst, float(penalty.violation(g, point.w).max(initial=0.0)))
 
 
-def _search(along, value: float, promised: float, *, extend: bool) -> float:  # type: ignore[no-untyped-def]
+def _search(along: Callable[[float], float], value: float, promised: float, *, extend: bool) -> float:
     """Return a step length along which a convex function falls; 0 if it does not."""
     at_one = along(1.0)
     noise = abs(promised) <= ROUNDING * abs(value)

@@ -10,6 +10,8 @@ converge to the exact answer.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,15 +25,14 @@ EPOCHS = 50  # coordinate epochs between Newton steps on the support
 PLAIN_EPOCHS = 3  # the same for plain NumPy, where an epoch costs more than a small factorisation
 PLAIN_UPDATES = 20_000  # updates of single weights after which a problem proved hard enough to compile for
 ROUNDS = 100
-PIVOT_AFTER = 4  # rounds after which weights come in one at a time
+PIVOT_AFTER = 4  # rounds after which weights come in one at a time,
+PIVOT_WEIGHTS = 600  # if they are no more than this
 PATIENCE = 15  # rounds without halving the violation before giving up
 SUPPORT_STEPS = 10  # Newton steps in a row while each of them brings a weight back to zero
 PLAIN_WEIGHTS = 256  # up to this many free weights of a small problem need no compiler
 
 
-def minimize_gram(
-    H: NDArray[np.floating], q: Array, w: Array, penalty: Penalty, tol: float, *, compiled: bool
-) -> None:
+def minimize_gram(H: NDArray[np.floating], q: Array, w: Array, penalty: Penalty, tol: float, *, compiled: bool) -> None:
     """Move ``w`` to the minimum, in place; ``q``, the model's gradient, follows.
 
     Parameters
@@ -47,40 +48,65 @@ def minimize_gram(
     compiled : bool
         Use the compiled kernel rather than plain NumPy.
     """
-    m = w.size
-    if m == 0:
+    if w.size == 0:
         return
-    penalty = replace(penalty, ridge=np.zeros(m))
-    lipschitz = _block_norms(H, penalty)
-    best, stalled = np.inf, 0
-    plain_epochs = 0 if compiled else PLAIN_UPDATES // m
+    penalty = replace(penalty, ridge=np.zeros(w.size))
+    epochs = _Epochs(H, penalty, 0.3 * tol, compiled=compiled)
+    patience = _Patience(PATIENCE)
     for round_ in range(ROUNDS):
-        if plain_epochs > 0:
-            limit = PLAIN_EPOCHS
-            epochs = plain_gram_cd(H, q, w, penalty, lipschitz, 0.3 * tol, limit)
-            plain_epochs -= epochs
-        else:
-            limit = EPOCHS
-            epochs = _compiled_epochs(H, q, w, penalty, lipschitz, 0.3 * tol)
+        settled = epochs.run(q, w)
         if penalty.violation(q, w).max() <= tol:
             return
-        if epochs < limit and round_ < 3:
-            continue  # settled by step size, though not by gradient: another few epochs are cheaper
+        if settled and round_ < 3:
+            continue  # by step size, though not by gradient: another few epochs are cheaper than what follows
         for _ in range(SUPPORT_STEPS):
             if not _support_step(H, q, w, penalty):
                 break
         left = float(penalty.violation(q, w).max())
-        if left <= tol:
+        if left <= tol or patience.exhausted(left):
             return
-        if left < 0.5 * best:
-            best, stalled = left, 0
-        else:
-            stalled += 1
-        if penalty.scalar and round_ >= PIVOT_AFTER:
+        if penalty.scalar and round_ >= PIVOT_AFTER and w.size <= PIVOT_WEIGHTS:
             _pivot(H, q, w, penalty, tol)
             return
-        if stalled > PATIENCE:
-            return  # rounding, or a model too ill-conditioned to be worth more: the caller makes a new one
+
+
+class _Patience:
+    """Ends what no longer halves the violation: rounding, or a model too ill-conditioned to be worth more."""
+
+    def __init__(self, rounds: int) -> None:
+        self._rounds, self._best, self._stalled = rounds, np.inf, 0
+
+    def exhausted(self, left: float) -> bool:
+        """Note what is left after a round."""
+        if left < 0.5 * self._best:
+            self._best, self._stalled = left, 0
+        else:
+            self._stalled += 1
+        return self._stalled > self._rounds
+
+
+class _Epochs:
+    """Batches of coordinate epochs: in plain NumPy at first if the problem is small, else compiled."""
+
+    def __init__(self, H: NDArray[np.floating], penalty: Penalty, tol: float, *, compiled: bool) -> None:
+        self._H, self._penalty, self._tol = H, penalty, tol
+        self._lipschitz = _block_norms(H, penalty)
+        self._plain_left = 0 if compiled else PLAIN_UPDATES // penalty.l1.size
+
+    def run(self, q: Array, w: Array) -> bool:
+        """Run a batch; returns whether the weights settled before its end."""
+        penalty = self._penalty
+        if self._plain_left > 0:
+            taken = plain_gram_cd(self._H, q, w, penalty, self._lipschitz, self._tol, PLAIN_EPOCHS)
+            self._plain_left -= taken
+            return taken < PLAIN_EPOCHS
+        from skgraft.grafting._kernels import gram_cd
+
+        taken = gram_cd(
+            self._H, w.size, q, w, penalty.starts, penalty.l1, penalty.norm, self._lipschitz, penalty.positive,
+            self._tol, EPOCHS,
+        )  # fmt: skip
+        return bool(taken < EPOCHS)
 
 
 def _pivot(H: NDArray[np.floating], q: Array, w: Array, penalty: Penalty, tol: float) -> None:
@@ -100,18 +126,6 @@ def _pivot(H: NDArray[np.floating], q: Array, w: Array, penalty: Penalty, tol: f
         step = -np.sign(q[j]) * (abs(q[j]) - threshold[j]) / H[j, j]
         w[j] = step
         q += step * H[j, :m]
-
-
-def _compiled_epochs(
-    H: NDArray[np.floating], q: Array, w: Array, penalty: Penalty, lipschitz: Array, tol: float
-) -> int:
-    from skgraft.grafting._kernels import gram_cd
-
-    return int(
-        gram_cd(
-            H, w.size, q, w, penalty.starts, penalty.l1, penalty.norm, lipschitz, penalty.positive, tol, EPOCHS
-        )
-    )
 
 
 def plain_gram_cd(
@@ -178,7 +192,7 @@ def _support_step(H: NDArray[np.floating], q: Array, w: Array, penalty: Penalty)
         return False
     at = w[support]
     slope = q[support] + penalty.l1[support] * np.sign(at)
-    hessian = H[support[:, None], support]
+    hessian: NDArray[Any] = H[support[:, None], support]
     if penalty.norm.any():
         hessian = hessian.astype(np.float64)
         slope = slope + _norm_curvature(hessian, support, at, penalty)
@@ -213,7 +227,7 @@ def _norm_curvature(hessian: Array, support: NDArray[np.intp], at: Array, penalt
     length = np.sqrt(np.bincount(group, at * at, penalty.norm.size))
     edges = np.flatnonzero(np.diff(np.concatenate([[-1], group, [-1]])))
     unit = at / length[group]
-    for a, b in zip(edges[:-1], edges[1:], strict=True):
+    for a, b in pairwise(edges.tolist()):
         weight = penalty.norm[group[a]] / length[group[a]]
         hessian[a:b, a:b] += weight * (np.eye(b - a) - np.outer(unit[a:b], unit[a:b]))
     return np.asarray(penalty.norm[group] * unit)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+
 @cache
 def _controller() -> Any:
     from threadpoolctl import ThreadpoolController

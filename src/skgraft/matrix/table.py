@@ -165,9 +165,7 @@ def sample_weights(sample_weight: UserData, X: Features) -> NDArray[np.float64]:
         sample_weight = np.full(n_samples, sample_weight)
     weights = _as_numbers(_plain_array(sample_weight, "sample_weight"), "sample_weight")
     if weights.shape != (n_samples,):
-        message = (
-            f"sample_weight has the shape {weights.shape}, but X has {n_samples} rows: give one weight a row."
-        )
+        message = f"sample_weight has the shape {weights.shape}, but X has {n_samples} rows: give one weight a row."
         raise ValueError(message)
     _require_usable_weights(weights)
     return np.ascontiguousarray(weights)
@@ -298,8 +296,7 @@ def _native(data: UserData, parameter: str) -> UserData:
         data = data.to_native()
     if _is_a(data, "polars", "LazyFrame"):
         message = (
-            f"{parameter} is a polars LazyFrame, which holds a query and no values yet: "
-            f"pass {parameter}.collect()."
+            f"{parameter} is a polars LazyFrame, which holds a query and no values yet: pass {parameter}.collect()."
         )
         raise ValueError(message)
     if _is_a(data, "pyarrow", "RecordBatch"):
@@ -546,10 +543,7 @@ def _first_sparse_culprit(X: Features) -> _Culprit | None:
 
 
 def _bad_places(values: NDArray[np.floating[Any]]) -> NDArray[np.intp]:
-    found = [
-        np.flatnonzero(~np.isfinite(values[block])) + block.start
-        for block in gen_batches(len(values), _BLOCK)
-    ]
+    found = [np.flatnonzero(~np.isfinite(values[block])) + block.start for block in gen_batches(len(values), _BLOCK)]
     return np.concatenate(found)
 
 
