@@ -72,6 +72,12 @@ def three_classes(X):
     return scores(X, 3).argmax(axis=1)
 
 
+def numbers_with_outliers(X):
+    y = numbers(X)
+    y[::9] += 6.0
+    return y
+
+
 def counts(X):
     return np.random.default_rng(2).poisson(np.exp(0.3 * numbers(X)))
 
@@ -86,7 +92,9 @@ def target_for(loss, X):
         return three_classes(X)
     if loss == "poisson":
         return counts(X)
-    return numbers(X) if loss in {"squared", "huber"} else two_classes(X)
+    if loss == "huber":
+        return numbers_with_outliers(X)
+    return numbers(X) if loss == "squared" else two_classes(X)
 
 
 def data(estimator, n_samples=100, n_features=10):
