@@ -49,7 +49,7 @@ def design(rng: np.random.Generator, n: int, p: int, *, nasty: bool) -> Array:
     X = rng.standard_normal((n, p))
     if not nasty:
         return X
-    kind = rng.integers(0, 6)
+    kind = rng.integers(0, 7)
     if kind == 1:  # low rank
         rank = int(rng.integers(1, max(2, min(n, p) // 2)))
         X = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, p))
@@ -61,6 +61,8 @@ def design(rng: np.random.Generator, n: int, p: int, *, nasty: bool) -> Array:
         X = (rng.random((n, p)) < 0.1) * rng.standard_t(1.5, (n, p))
     if kind == 5:  # off centre
         X += rng.uniform(-20.0, 20.0, p)
+    if kind == 6:  # far off centre
+        X += 10.0 ** rng.uniform(0.0, 5.0, p)
     if rng.random() < 0.5:
         X *= 10.0 ** rng.uniform(-8.0, 8.0, p)
     if rng.random() < 0.4:

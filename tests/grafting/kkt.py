@@ -97,7 +97,7 @@ class Criterion:
         if self.loss == "logistic":
             return np.log1p(mean) - np.log1p(-mean)
         if self.loss == "multinomial":
-            return np.log(np.maximum(mean, 1e-300))
+            return np.log(np.maximum(mean, np.finfo(float).tiny))
         low, high = self.y.min(axis=0), self.y.max(axis=0)
         for _ in range(200):
             middle = 0.5 * (low + high)
@@ -123,6 +123,13 @@ class Criterion:
         """Return the criterion of the empty model."""
         scores = np.tile(self.null_intercept(), (self.y.shape[0], 1))
         return float(self.s @ loss_value(self.loss, scores, self.y, self.delta))
+
+    def height(self) -> float:
+        """Return how far the empty model is above the least possible loss: what differences of C are held against."""
+        least = 0.0
+        if self.loss == "poisson":
+            least = float(self.s @ (self.y - np.where(self.y > 0.0, self.y * np.log(np.maximum(self.y, 1.0)), 0.0)).sum(axis=1))
+        return self.null_value() - least
 
     def standardized(self, coef: Array) -> Array:
         """Return the weights (n_features, n_outputs) that these coefficients are on the standardised data."""

@@ -202,7 +202,7 @@ def test_class_weights_leave_two_classes_with_finite_weight(class_weight):
 
 def test_class_weights_are_of_classes_that_exist():
     X, y = problem()
-    refuses(GraftClassifier(class_weight={0: 1.0, 7: 2.0}), X, y, "7")
+    refuses(GraftClassifier(class_weight={0: 1.0, 7: 2.0}), X, y, "class_weight", "[1]")
 
 
 # --- what features cost ---
@@ -250,12 +250,6 @@ def test_prices_that_cannot_be_meant_are_refused(estimator, parameters, words):
 def test_names_need_columns_with_names(estimator):
     X, y = problem()
     refuses(estimator(keep=["iron"]), X, y, "keep", "'iron'", "no names")
-
-
-@both
-def test_a_kept_feature_is_in_within_what_may_be_spent(estimator):
-    X, y = problem()
-    refuses(estimator(keep=[0, 1, 2], max_features=2), X, y, "max_features=2", "keep")
 
 
 # --- parameters ---
@@ -316,7 +310,7 @@ def test_regressors_have_losses_for_numbers(loss):
     refuses(GraftRegressor(loss=loss), X, y, "loss", repr(loss))
 
 
-def test_several_mistakes_in_the_data_do_not_hide_the_parameter():
+def test_a_mistake_in_the_data_does_not_hide_one_in_a_parameter():
     X, y = problem()
     X[0, 0] = np.nan
     refuses(GraftClassifier(l1=-1.0), X, y, "'l1' parameter")
@@ -341,10 +335,12 @@ def test_new_data_is_read_as_strictly(fitted, method):
         call(table[NAMES[::-1]])
     with pytest.raises(ValueError, match="feature names should match"):
         call(table.rename(columns={"iron": "copper"}))
-    with pytest.raises(ValueError, match="5 features"):
+    with pytest.raises(ValueError, match="feature names should match"):
+        call(table[NAMES[:4]])
+    with pytest.raises(ValueError, match="5 features"), pytest.warns(UserWarning, match="valid feature names"):
         call(X[:, :4])
     X[3, 2] = np.nan
-    with pytest.raises(ValueError, match="'weight'|column 2|NaN"):
+    with pytest.raises(ValueError, match="NaN.*'weight'"):
         call(pd.DataFrame(X, columns=NAMES))
 
 

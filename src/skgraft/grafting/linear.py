@@ -153,6 +153,7 @@ class LinearModel:
         self._point = Point(np.empty(0), b, scores)
         self.null_gradient = self._flat_gradient()
         self._gradient = self.null_gradient
+        self._fresh = True  # whether the gradient is that of the present point
 
     def _reset(self) -> None:
         problem = self.problem
@@ -194,12 +195,11 @@ class LinearModel:
             self.free(np.flatnonzero(opened))
             w = flat[self._weights]
             b, scores = fit_intercept(self._target, self._hessian.scores(w) + intercept, intercept)
-            self._point = Point(w, b, scores)
+            self._move_to(Point(w, b, scores))
         elif first.any():
             self.free(np.flatnonzero(first))
         if first.any():
             self.optimize("full", tol, exact=True, growing=False)
-        self._gradient = self._flat_gradient()
 
     def _units_of(self, features: Index) -> NDArray[np.bool_]:
         mask = np.zeros(self.problem.n_features, bool)
@@ -231,15 +231,26 @@ class LinearModel:
 
     def gradient_test(self) -> Candidates:
         """Return the closed units with the distance of their gradient from the subdifferential at zero."""
-        self._point = self._exact_scores(self._point)
-        self._gradient = self._flat_gradient()
-        pull = self._pull(self._gradient)
+        pull = self._pull(self.evidence()[1])
         closed = np.flatnonzero(~self._open)
         if self.problem.convex:
             nothing = np.broadcast_to(0.0, closed.size)
             one = np.broadcast_to(np.intp(1), closed.size)
             return Candidates(closed, pull[closed], nothing, nothing, one, nothing)
         return self._priced_candidates(closed, pull)
+
+    def evidence(self) -> tuple[Array, Array]:
+        """Return the scores, computed afresh from the weights, and the loss gradient of all weights there."""
+        if not self._fresh:
+            # sums of many steps drift
+            self._point = self._exact_scores(self._point)
+            self._gradient = self._flat_gradient()
+            self._fresh = True
+        return self._point.scores, self._gradient
+
+    def _move_to(self, point: Point) -> None:
+        self._point = point
+        self._fresh = False
 
     def _pull(self, gradient: Array) -> Array:
         if self.penalty.scalar and not self.layout.single:
@@ -307,7 +318,7 @@ class LinearModel:
     def close(self, units: Index) -> None:
         """Close units whatever their weights; the scores follow."""
         self._close(np.isin(self._units, units))
-        self._point = self._exact_scores(self._point)
+        self._move_to(self._exact_scores(self._point))
 
     def _close(self, gone: NDArray[np.bool_]) -> None:
         if not gone.any():
@@ -348,7 +359,7 @@ class LinearModel:
             sizes = self.layout.sizes[self._units]
             pick = np.concatenate([np.arange(starts[o], starts[o] + z) for o, z in zip(order, sizes, strict=True)])
             point = Point(point.w[pick], point.intercept, point.scores)
-        self._point = point
+        self._move_to(point)
 
     # -- re-optimising the open weights --------------------------------------------------------------------
 
@@ -358,14 +369,14 @@ class LinearModel:
             self._orthant_step()
         elif effort == "newest":
             newest = self._units[np.isin(self._units, self._units_at(self._newest))]
-            self._point = self._optimize_only(newest, tol)
+            self._move_to(self._optimize_only(newest, tol))
         elif effort == "gauss_seidel":
             self._gauss_seidel(tol)
         else:
             steps = NEWTON_STEPS if exact or self._target.loss.quadratic else INEXACT_STEPS
             if effort in {"batch", "light"}:
                 steps = NEWTON_STEPS
-            self._point = self._newton.run(self._point, self._part, tol, steps)
+            self._move_to(self._newton.run(self._point, self._part, tol, steps))
 
     def _units_at(self, weights: Index) -> Index:
         return np.unique(np.searchsorted(self.layout.starts, weights, side="right") - 1)
@@ -398,7 +409,8 @@ class LinearModel:
             slope = float(np.abs(residual.sum(axis=0)).max()) if self._target.intercept else 0.0
             if max(float(own.max(initial=0.0)), slope) <= tol:
                 return
-            self._point = self._optimize_only(self._units[[int(np.argmax(own))]] if own.size else self._units, tol)
+            worst = self._units[[int(np.argmax(own))]] if own.size else self._units
+            self._move_to(self._optimize_only(worst, tol))
 
     def _orthant_step(self) -> None:
         point, part = self._point, self._part
@@ -409,7 +421,7 @@ class LinearModel:
         length = float(np.sqrt(slope @ slope))
         if length == 0.0:
             b, scores = fit_intercept(self._target, point.scores, point.intercept)
-            self._point = Point(point.w, b, scores)
+            self._move_to(Point(point.w, b, scores))
             return
 
         def evaluate(w: Array) -> float:
@@ -419,7 +431,7 @@ class LinearModel:
         first = 1.0 if direction @ direction > 0.0 else 0.0
         w = orthant_step(point.w, slope, direction, part, value, evaluate, first)
         b, scores = fit_intercept(self._target, self._scores(w, point.intercept), point.intercept)
-        self._point = Point(w, b, scores)
+        self._move_to(Point(w, b, scores))
         after = self._hessian.gradient(self._target.residual(scores))
         self._memory.add(self._weights, w - point.w, after - gradient + part.ridge * (w - point.w))
 
@@ -427,8 +439,14 @@ class LinearModel:
         return self._hessian.scores(w) + intercept
 
     def _exact_scores(self, point: Point) -> Point:
-        """Return the point with scores computed afresh: sums of many steps drift."""
+        """Return the point with scores computed afresh."""
         return Point(point.w, point.intercept, self._scores(point.w, point.intercept))
+
+    def repenalize(self, problem: LinearProblem) -> None:
+        """Go on with other coefficients of the penalties: same data, same units, same point."""
+        self.problem = problem
+        self.penalty = make_penalty(problem, self.layout)
+        self._restrict()
 
     def _flat_gradient(self) -> Array:
         residual = self._target.residual(self._point.scores)
