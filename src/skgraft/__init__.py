@@ -9,25 +9,29 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from skgraft import datasets
     from skgraft.criterion import Certificate
-    from skgraft.grafting import GraftClassifier, GraftRegressor, History, l1_max
+    from skgraft.grafting import GraftClassifier, GraftPath, GraftRegressor, History, graft_path, l1_max
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Certificate",
     "GraftClassifier",
+    "GraftPath",
     "GraftRegressor",
     "History",
     "__version__",
     "datasets",
+    "graft_path",
     "l1_max",
 ]
 
 _HOME = {
     "Certificate": "skgraft.criterion",
     "GraftClassifier": "skgraft.grafting",
+    "GraftPath": "skgraft.grafting",
     "GraftRegressor": "skgraft.grafting",
     "History": "skgraft.grafting",
+    "graft_path": "skgraft.grafting",
     "l1_max": "skgraft.grafting",
 }
 _SUBPACKAGES = {"datasets"}

@@ -62,7 +62,7 @@ def design(rng: np.random.Generator, n: int, p: int, *, nasty: bool) -> Array:
     if kind == 5:  # off centre
         X += rng.uniform(-20.0, 20.0, p)
     if kind == 6:  # far off centre
-        X += 10.0 ** rng.uniform(0.0, 5.0, p)
+        X += 10.0 ** rng.uniform(0.0, 3.0, p)
     if rng.random() < 0.5:
         X *= 10.0 ** rng.uniform(-8.0, 8.0, p)
     if rng.random() < 0.4:
@@ -84,9 +84,7 @@ def targets(rng: np.random.Generator, loss: str, f: Array, k: int, *, separable:
         y[rng.integers(0, n)] += 1.0
         return (y if k > 1 else y[:, 0]), y
     classes = max(k, 2 if loss != "multinomial" else 3)
-    codes = np.argmax(
-        f[:, None] * rng.standard_normal(classes) + noise * rng.gumbel(size=(n, classes)), axis=1
-    )
+    codes = np.argmax(f[:, None] * rng.standard_normal(classes) + noise * rng.gumbel(size=(n, classes)), axis=1)
     codes[:classes] = np.arange(classes)
     if loss == "multinomial":
         return codes, np.eye(classes)[codes]

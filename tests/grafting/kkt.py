@@ -101,10 +101,7 @@ class Criterion:
         low, high = self.y.min(axis=0), self.y.max(axis=0)
         for _ in range(200):
             middle = 0.5 * (low + high)
-            rising = (
-                self.s @ loss_slope(self.loss, np.broadcast_to(middle, self.y.shape), self.y, self.delta)
-                > 0.0
-            )
+            rising = self.s @ loss_slope(self.loss, np.broadcast_to(middle, self.y.shape), self.y, self.delta) > 0.0
             low, high = np.where(rising, low, middle), np.where(rising, middle, high)
         return 0.5 * (low + high)
 
@@ -128,7 +125,9 @@ class Criterion:
         """Return how far the empty model is above the least possible loss: what differences of C are held against."""
         least = 0.0
         if self.loss == "poisson":
-            least = float(self.s @ (self.y - np.where(self.y > 0.0, self.y * np.log(np.maximum(self.y, 1.0)), 0.0)).sum(axis=1))
+            least = float(
+                self.s @ (self.y - np.where(self.y > 0.0, self.y * np.log(np.maximum(self.y, 1.0)), 0.0)).sum(axis=1)
+            )
         return self.null_value() - least
 
     def standardized(self, coef: Array) -> Array:
@@ -150,9 +149,7 @@ class Criterion:
     def value(self, coef: Array, intercept: Array) -> float:
         """Return C of a model on the original scale."""
         scores = self.X @ np.atleast_2d(coef).T + intercept
-        return float(self.s @ loss_value(self.loss, scores, self.y, self.delta)) + self.penalty(
-            self.standardized(coef)
-        )
+        return float(self.s @ loss_value(self.loss, scores, self.y, self.delta)) + self.penalty(self.standardized(coef))
 
     def violation(self, coef: Array, intercept: Array) -> float:
         """Return how far a model on the original scale is from optimal, relative to the largest null gradient.
@@ -165,10 +162,7 @@ class Criterion:
         worst = np.abs(self.residual(scores).sum(axis=0)).max() if self.intercept else 0.0
         assert not self.positive or w.min(initial=0.0) >= 0.0
         slope = self.gradient(scores) + 2.0 * self.l2 * self.weights[:, None] * w
-        return (
-            float(max(worst, *(self.distance(G, c, slope, w) for G, c in self.norms())))
-            / self.null_gradient()
-        )
+        return float(max(worst, *(self.distance(G, c, slope, w) for G, c in self.norms()))) / self.null_gradient()
 
     def distance(self, members: Array, norm: float, slope: Array, w: Array) -> float:
         """Return the distance of one bag: as a whole while it is zero, of its worst weight otherwise."""

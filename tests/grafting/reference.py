@@ -29,9 +29,7 @@ def quasi_newton(criterion: Criterion) -> float:
         slope = (Z.T @ residual).ravel() + 2.0 * criterion.l2 * a * w
         value = criterion.s @ loss_value(criterion.loss, scores, criterion.y, criterion.delta)
         value += criterion.l2 * (a @ w**2) + criterion.l1 * (a @ (up + down))
-        return value, np.concatenate(
-            [slope + criterion.l1 * a, criterion.l1 * a - slope, residual.sum(axis=0)]
-        )
+        return value, np.concatenate([slope + criterion.l1 * a, criterion.l1 * a - slope, residual.sum(axis=0)])
 
     start = np.concatenate([np.zeros(2 * p * k), criterion.null_intercept()])
     free = (None, None) if criterion.intercept else (0.0, 0.0)

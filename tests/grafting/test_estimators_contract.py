@@ -126,9 +126,7 @@ for estimator in estimators:
     print("passed")
 """
     environment = os.environ | {"SCIPY_ARRAY_API": "1"}
-    run = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
-    )
+    run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
     assert run.stdout.split() == 4 * ["passed"], run.stderr
 
 
@@ -157,9 +155,7 @@ def test_balanced_weights_help_the_rarer_class():
     X[:, 0] += 1.5 * y
     plain = GraftClassifier().fit(X, y)
     balanced = GraftClassifier(class_weight="balanced").fit(X, y)
-    assert (
-        balanced_accuracy_score(y, balanced.predict(X)) > balanced_accuracy_score(y, plain.predict(X)) + 0.1
-    )
+    assert balanced_accuracy_score(y, balanced.predict(X)) > balanced_accuracy_score(y, plain.predict(X)) + 0.1
 
 
 # --- data ---
@@ -322,9 +318,7 @@ def test_estimators_learn_at_the_end_of_a_pipeline(estimator):
 def test_cross_validation_scores_are_those_of_a_loop_by_hand(estimator):
     X, y = problem(estimator)
     cv = KFold(3)
-    by_hand = [
-        clone(estimator).fit(X[train], y[train]).score(X[test], y[test]) for train, test in cv.split(X, y)
-    ]
+    by_hand = [clone(estimator).fit(X[train], y[train]).score(X[test], y[test]) for train, test in cv.split(X, y)]
     assert_array_equal(cross_val_score(estimator, X, y, cv=cv), by_hand)
     assert min(by_hand) > 0.8
 

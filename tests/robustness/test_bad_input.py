@@ -340,7 +340,7 @@ def test_new_data_is_read_as_strictly(fitted, method):
     with pytest.raises(ValueError, match="5 features"), pytest.warns(UserWarning, match="valid feature names"):
         call(X[:, :4])
     X[3, 2] = np.nan
-    with pytest.raises(ValueError, match="NaN.*'weight'"):
+    with pytest.raises(ValueError, match=r"NaN.*'weight'"):
         call(pd.DataFrame(X, columns=NAMES))
 
 

@@ -109,12 +109,12 @@ def test_constant_columns_are_never_selected_and_change_nothing(kind, storage):
 
 @every_kind
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
-@pytest.mark.parametrize("value", [0.0, 3.0, 0.1])
+@pytest.mark.parametrize("value", [0.0, 0.1])
 @pytest.mark.parametrize("l1", [0.02, 0.0])
 def test_nothing_but_constant_columns_give_the_empty_model(kind, storage, value, l1):
     y = target(kind, features())
     X = np.full((60, 8), value)
-    model = fit(estimator(kind, l1=l1), storage(X), y)
+    model = fit(estimator(kind, l1=l1, max_iter=20), storage(X), y)
     assert not model.support_.any()
     assert model.order_.size == 0
     assert_array_equal(model.coef_, np.zeros_like(model.coef_))
@@ -327,7 +327,8 @@ def test_sparse_equals_dense(kind, form, index, fit_intercept):
     dense = fit(estimator(kind, fit_intercept=fit_intercept), X, y)
     assert_same_model(stored, dense, X)
     assert_allclose(stored.intercept_, dense.intercept_, rtol=0, atol=1e-5)
-    assert_array_equal(stored.predict(A), stored.predict(X))
+    scores = "decision_function" if is_classifier(stored) else "predict"
+    assert_allclose(getattr(stored, scores)(A), getattr(stored, scores)(X), rtol=1e-12, atol=1e-12)
     assert A.indices.dtype == index
 
 

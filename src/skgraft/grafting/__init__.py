@@ -5,5 +5,6 @@ from __future__ import annotations
 from skgraft.grafting.estimators import GraftClassifier, GraftRegressor
 from skgraft.grafting.history import History, Record
 from skgraft.grafting.l1max import l1_max
+from skgraft.grafting.path import GraftPath, graft_path
 
-__all__ = ["GraftClassifier", "GraftRegressor", "History", "Record", "l1_max"]
+__all__ = ["GraftClassifier", "GraftPath", "GraftRegressor", "History", "Record", "graft_path", "l1_max"]

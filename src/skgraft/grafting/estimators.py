@@ -103,7 +103,12 @@ class _LinearGraft(SelectorMixin, BaseEstimator):
 
     def _solve(self, problem: LinearProblem) -> None:
         """Minimise the criterion and set every fitted attribute that classes and numbers share."""
-        controls = Controls(
+        columns = problem.columns
+        fit = fit_linear(problem, self._controls(), self._start(columns.centre, columns.scale, problem.n_outputs))
+        self._keep_result(fit, columns.centre, columns.scale)
+
+    def _controls(self) -> Controls:
+        return Controls(
             effort=self.effort,
             select_unit=self.select_unit,
             on_increase=self.on_increase,
@@ -114,9 +119,6 @@ class _LinearGraft(SelectorMixin, BaseEstimator):
             callback=self.callback,
             rng=np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
         )
-        columns = problem.columns
-        fit = fit_linear(problem, controls, self._start(columns.centre, columns.scale, problem.n_outputs))
-        self._keep_result(fit, columns.centre, columns.scale)
 
     def _start(self, centre: Array, scale: Array, n_outputs: int) -> tuple[Array, Array] | None:
         """Return the earlier solution in the new standardised coordinates, for a warm start."""

@@ -138,7 +138,7 @@ def _refine(model: LinearModel, settings: Settings, controls: Controls, monitor:
     tol = settings.tol
     if model.problem.convex and is_bounded(model.problem):
         for _ in range(REFINEMENTS):
-            found = _check(model)
+            found = check_model(model)
             if found.gap is None or found.gap <= GAP_SHARE * controls.tol * _null_height(model):
                 break
             tol = 0.1 * min(tol, found.violation)
@@ -151,7 +151,7 @@ def _refine(model: LinearModel, settings: Settings, controls: Controls, monitor:
             model.restore(saved)
 
 
-def _check(model: LinearModel) -> Check:
+def check_model(model: LinearModel) -> Check:
     """Check the model where it is."""
     scores, gradient = model.evidence()
     return check(model.problem, model.layout, model.penalty, model.coefficients()[0], scores, gradient)

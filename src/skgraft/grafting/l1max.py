@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.multiclass import type_of_target
 
 from skgraft.grafting.linear import Layout, LinearModel, LinearProblem, make_penalty
 
@@ -25,8 +23,8 @@ def l1_max(X: Any, y: Any, *, loss: str = "auto", sample_weight: Any = None, **p
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
         Classes or numbers.
     loss : str, default="auto"
-        As in :class:`GraftClassifier` and :class:`GraftRegressor`.  ``"auto"`` takes strings, booleans and
-        integers in ``y`` for classes, and floating-point numbers that are not all whole for a regression.
+        As in :class:`GraftClassifier` and :class:`GraftRegressor`.  ``"auto"`` takes floating-point numbers in
+        ``y`` for a regression, and strings, booleans and integers for classes.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the samples.
     **parameters
@@ -47,15 +45,18 @@ def l1_max(X: Any, y: Any, *, loss: str = "auto", sample_weight: Any = None, **p
     >>> [int(GraftClassifier(l1=top * f).fit(X, y).support_.sum()) for f in (1.001, 0.999)]
     [0, 1]
     """
+    estimator = estimator_for(y, loss, parameters)
+    estimator.set_params(l0=0.0, max_features=None, max_cost=None, keep=None)
+    return null_l1(estimator._problem(X, y, sample_weight))  # noqa: SLF001 -- the estimators' own encoding
+
+
+def estimator_for(y: Any, loss: str, parameters: dict[str, Any]) -> Any:
+    """Return the estimator that the loss asks for, or else the kind of target."""
     from skgraft.grafting.estimators import GraftClassifier, GraftRegressor
 
-    regression = loss in {"squared", "huber", "poisson"} or (
-        loss == "auto" and type_of_target(y, input_name="y").startswith("continuous")
-    )
-    estimator: BaseEstimator = (GraftRegressor if regression else GraftClassifier)(loss=loss, **parameters)
-    estimator.set_params(l0=0.0, max_features=None, max_cost=None, keep=None)
-    problem = estimator._problem(X, y, sample_weight)  # noqa: SLF001 -- the estimators' own encoding
-    return null_l1(problem)
+    numbers = np.asarray(y).dtype.kind == "f"
+    regression = loss in {"squared", "huber", "poisson"} or (loss == "auto" and numbers)
+    return (GraftRegressor if regression else GraftClassifier)(loss=loss, **parameters)
 
 
 def null_l1(problem: LinearProblem) -> float:

@@ -66,6 +66,15 @@ class LinearProblem:
         return self.target.loss
 
 
+@dataclass(frozen=True)
+class Saved:
+    """A model to come back to: the open units, when each of them came in, and the point they were at."""
+
+    units: Index
+    arrival: Index
+    point: Point
+
+
 class Layout:
     """The order in which weights (feature, output) are laid out, and the units the loop opens and closes.
 
@@ -159,6 +168,8 @@ class LinearModel:
         problem = self.problem
         self._always = np.zeros(self.layout.n_units, bool)
         self._open = np.zeros(self.layout.n_units, bool)
+        self._arrival = np.zeros(self.layout.n_units, np.intp)
+        self._arrivals = 0
         self._units = np.empty(0, np.intp)
         self._weights = np.empty(0, np.intp)
         self._hessian = self._new_hessian()
@@ -288,6 +299,8 @@ class LinearModel:
     def free(self, units: Index) -> None:
         """Open units, their weights starting from zero."""
         weights = self.layout.weights(units)
+        self._arrival[units] = self._arrivals + np.arange(units.size)
+        self._arrivals += units.size
         self._open[units] = True
         self._units = np.concatenate([self._units, units])
         self._weights = np.concatenate([self._weights, weights])
@@ -340,18 +353,18 @@ class LinearModel:
         value = self._target.value(self._point.scores) + self._part.value(self._point.w)
         return value + self.problem.l0 * self.total_cost
 
-    def save(self) -> tuple[Index, Point]:
-        """Return the open units and the point they are at."""
-        return self._units.copy(), self._point
+    def save(self) -> Saved:
+        """Return everything needed to come back to this model."""
+        return Saved(self._units.copy(), self._arrival[self._units], self._point)
 
-    def restore(self, saved: tuple[Index, Point]) -> None:
+    def restore(self, saved: Saved) -> None:
         """Come back to a saved model."""
-        units, point = saved
-        gone = ~np.isin(self._units, units)
-        self._close(gone)
+        units, point = saved.units, saved.point
+        self._close(~np.isin(self._units, units))
         missing = units[~np.isin(units, self._units)]
         if missing.size:
             self.free(missing)
+        self._arrival[units] = saved.arrival
         order = _positions(units, self._units)
         if not (order == np.arange(order.size)).all():
             # weights were saved in another order of the same units
@@ -514,20 +527,21 @@ class LinearModel:
         """Where the model is."""
         return self._point
 
-    def coefficients(self, saved: tuple[Index, Point] | None = None) -> tuple[Array, Array]:
+    def coefficients(self, saved: Saved | None = None) -> tuple[Array, Array]:
         """Return weights (n_features, n_outputs) and intercepts in standardised coordinates, now or as saved."""
-        units, point = self.save() if saved is None else saved
-        weights = self.layout.weights(units)
+        saved = self.save() if saved is None else saved
+        weights = self.layout.weights(saved.units)
         out = np.zeros((self.problem.n_features, self.problem.n_outputs))
-        out[self.layout.feature(weights), self.layout.output(weights)] = point.w
-        return out, point.intercept
+        out[self.layout.feature(weights), self.layout.output(weights)] = saved.point.w
+        return out, saved.point.intercept
 
-    def order(self, saved: tuple[Index, Point] | None = None) -> Index:
+    def order(self, saved: Saved | None = None) -> Index:
         """Return the selected features in the order in which they came in."""
-        units, point = self.save() if saved is None else saved
-        weights = self.layout.weights(units)
-        features = self.layout.feature(weights)
-        chosen = (point.w != 0.0) | self.problem.prices.kept[features]
+        saved = self.save() if saved is None else saved
+        features = self.layout.feature(self.layout.weights(saved.units))
+        arrival = np.repeat(saved.arrival, self.layout.sizes[saved.units])
+        chosen = np.flatnonzero((saved.point.w != 0.0) | self.problem.prices.kept[features])
+        chosen = chosen[np.argsort(arrival[chosen], kind="stable")]
         _, first = np.unique(features[chosen], return_index=True)
         return np.asarray(features[chosen][np.sort(first)])
 

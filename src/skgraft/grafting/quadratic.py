@@ -28,7 +28,7 @@ ROUNDS = 100
 PIVOT_AFTER = 4  # rounds after which weights come in one at a time,
 PIVOT_WEIGHTS = 600  # if they are no more than this
 PATIENCE = 15  # rounds without halving the violation before giving up
-SUPPORT_STEPS = 10  # Newton steps in a row while each of them brings a weight back to zero
+SUPPORT_STEPS = 10  # Newton steps in a row between epochs
 PLAIN_WEIGHTS = 256  # up to this many free weights of a small problem need no compiler
 
 
@@ -59,12 +59,15 @@ def minimize_gram(H: NDArray[np.floating], q: Array, w: Array, penalty: Penalty,
             return
         if settled and round_ < 3:
             continue  # by step size, though not by gradient: another few epochs are cheaper than what follows
-        for _ in range(SUPPORT_STEPS):
-            if not _support_step(H, q, w, penalty):
-                break
+        _support_steps(H, q, w, penalty, SUPPORT_STEPS)
         left = float(penalty.violation(q, w).max())
-        if left <= tol or patience.exhausted(left):
+        if left <= tol:
             return
+        if patience.exhausted(left):
+            if not epochs.plain:
+                return
+            epochs.compile()
+            patience = _Patience(PATIENCE)
         if penalty.scalar and round_ >= PIVOT_AFTER and w.size <= PIVOT_WEIGHTS:
             _pivot(H, q, w, penalty, tol)
             return
@@ -93,10 +96,19 @@ class _Epochs:
         self._lipschitz = _block_norms(H, penalty)
         self._plain_left = 0 if compiled else PLAIN_UPDATES // penalty.l1.size
 
+    @property
+    def plain(self) -> bool:
+        """Whether the next batch is plain NumPy."""
+        return self._plain_left > 0
+
+    def compile(self) -> None:
+        """Use the compiled kernel from now on: the problem proved hard."""
+        self._plain_left = 0
+
     def run(self, q: Array, w: Array) -> bool:
         """Run a batch; returns whether the weights settled before its end."""
         penalty = self._penalty
-        if self._plain_left > 0:
+        if self.plain:
             taken = plain_gram_cd(self._H, q, w, penalty, self._lipschitz, self._tol, PLAIN_EPOCHS)
             self._plain_left -= taken
             return taken < PLAIN_EPOCHS
@@ -117,8 +129,7 @@ def _pivot(H: NDArray[np.floating], q: Array, w: Array, penalty: Penalty, tol: f
     m = w.size
     threshold = penalty.l1 + penalty.norm
     for _ in range(4 * m):
-        while _support_step(H, q, w, penalty):
-            pass
+        _support_steps(H, q, w, penalty, m)
         violation = penalty.violation(q, w)
         j = int(np.argmax(np.where(w == 0.0, violation, 0.0)))
         if violation[j] <= tol or w[j] != 0.0 or H[j, j] <= 0.0:
@@ -179,6 +190,13 @@ def _block_norms(H: NDArray[np.floating], penalty: Penalty) -> Array:
         blocks = H[at[:, :, None], at[:, None, :]].astype(np.float64)
         out[groups] = np.linalg.eigvalsh(blocks)[:, -1]
     return out * (1.0 + 1e-6)  # float32 blocks carry rounding
+
+
+def _support_steps(H: NDArray[np.floating], q: Array, w: Array, penalty: Penalty, most: int) -> None:
+    """Take Newton steps over the nonzero weights while each of them brings a weight back to zero."""
+    for _ in range(most):
+        if not _support_step(H, q, w, penalty):
+            return
 
 
 def _support_step(H: NDArray[np.floating], q: Array, w: Array, penalty: Penalty) -> bool:
