@@ -239,7 +239,7 @@ def test_huber_is_the_squared_loss_while_delta_is_larger_than_every_residual():
     assert_allclose(wide.objective_, square.objective_, rtol=1e-9)
 
 
-@pytest.mark.parametrize("delta", [1e-3, 0.1, 1.35, 10.0])
+@pytest.mark.parametrize("delta", [1e-6, 1e-3, 0.1, 1.35, 10.0])
 def test_huber_is_solved_whatever_its_delta(delta):
     X = features()
     y = numbers(X)
@@ -693,12 +693,12 @@ def test_a_bag_with_a_kept_feature_is_open_and_never_charged():
     ids=str,
 )
 def test_limits_are_never_exceeded(loss, others):
-    X = features(60)
+    X = features(40)
     y = target_for(loss, X)
     labels = np.array(others.get("groups", np.arange(10)))
     price = {label: 0.5 + j % 3 for j, label in enumerate(np.unique(labels).tolist())}
     kept = labels[others.get("keep", [])].tolist()
-    limits = [{"max_features": 1}, {"max_features": 4}, {"max_cost": 2.0}, {"max_features": 3, "max_cost": 2.5}]
+    limits = [{"max_features": 2}, {"max_cost": 2.0}, {"max_features": 3, "max_cost": 2.5}]
     for limit in limits:
         seen = []
         model = estimator_for(loss, l1=0.0, l2=0.001, feature_costs=price, callback=seen.append, max_iter=50)
@@ -716,7 +716,7 @@ def test_limits_are_never_exceeded(loss, others):
 @pytest.mark.parametrize("limit", [{"max_features": 2}, {"max_cost": 2.0}], ids=str)
 @every_loss
 def test_limits_are_not_exceeded_by_restarts(loss, limit):
-    X = features(30, 6)
+    X = features(30, 5)
     y = target_for(loss, X)
     model = estimator_for(loss, l1=0.0, l2=0.01, polish="thorough", random_state=0, **limit).fit(X, y)
     assert model.support_.sum() == 2
@@ -839,15 +839,14 @@ def test_trying_the_next_candidate_finds_what_stopping_misses():
 
 @every_loss
 def test_more_polish_is_never_worse(loss):
-    X = features(30, 6)
+    X = features(30, 5)
     y = target_for(loss, X)
-    for l0 in (0.005, 0.05):
-        greedy, polished, thorough = (
-            estimator_for(loss, l1=0.001, l0=l0, polish=polish, random_state=0).fit(X, y).objective_
-            for polish in (False, True, "thorough")
-        )
-        assert thorough <= polished * (1 + 1e-9)
-        assert polished <= greedy * (1 + 1e-9)
+    greedy, polished, thorough = (
+        estimator_for(loss, l1=0.001, l0=0.02, polish=polish, random_state=0).fit(X, y).objective_
+        for polish in (False, True, "thorough")
+    )
+    assert thorough <= polished * (1 + 1e-9)
+    assert polished <= greedy * (1 + 1e-9)
 
 
 def greedy_trap():

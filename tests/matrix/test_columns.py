@@ -109,9 +109,8 @@ def explicit(X: np.ndarray, s: np.ndarray, *, center: bool, standardize: bool, s
 
 def close(found: np.ndarray, left: np.ndarray, right: np.ndarray, rtol: float = 1e-12) -> None:
     """Check left @ right to a relative error of its absolute sum, which is what rounding can do."""
-    assert_allclose(found, left @ right, rtol=0.0, atol=1e-300 + rtol * (np.abs(left) @ np.abs(right)).max())
-    per_row = np.abs(left) @ np.abs(right)
-    assert (np.abs(found - left @ right) <= rtol * per_row + 1e-300).all()
+    assert found.shape == (left @ right).shape
+    assert (np.abs(found - left @ right) <= rtol * (np.abs(left) @ np.abs(right))).all()
 
 
 @every_storage
@@ -228,13 +227,14 @@ def test_a_column_constant_on_the_rows_that_count_is_constant(storage):
 def test_deviation_survives_a_large_offset(storage, offset):
     if "float32" in storage:
         offset = min(offset, 1e4)  # beyond that, float32 holds no deviation of one
-    rng = np.random.default_rng(4)
-    s = rng.random(N)
-    s /= s.sum()
-    X = stored(rng.standard_normal((N, 20)) + offset, storage)
-    dense = (X.toarray() if sp.issparse(X) else X).astype(np.float64)
-    columns = make_columns(X, s, center=True, standardize=True)
-    assert_allclose(columns.scale, moments(dense, s)[1].astype(float), rtol=1e-9)
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        s = rng.random(N)
+        s /= s.sum()
+        X = stored(rng.standard_normal((N, 20)) + offset, storage)
+        dense = (X.toarray() if sp.issparse(X) else X).astype(np.float64)
+        columns = make_columns(X, s, center=True, standardize=True)
+        assert_allclose(columns.scale, moments(dense, s)[1].astype(float), rtol=1e-9)
 
 
 @dense_storages
@@ -280,11 +280,9 @@ def test_x_is_neither_changed_nor_written_to(storage):
     assert_array_equal(X.toarray() if sp.issparse(X) else X, dense)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "order", "most"),
-    [("float64", "F", 12.0), ("float32", "F", 12.0), ("float64", "C", 12.0), ("float32", "C", 12.0)],
-)
-def test_dense_columns_need_far_less_memory_than_x(dtype, order, most):
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("order", ["F", "C"])
+def test_dense_columns_need_far_less_memory_than_x(dtype, order):
     # 100 MB; temporaries are blocks of a few MB, whatever the size of X
     cells = 100_000_000 // np.dtype(dtype).itemsize
     n = 5000
@@ -302,7 +300,7 @@ def test_dense_columns_need_far_less_memory_than_x(dtype, order, most):
         peak = tracemalloc.get_traced_memory()[1] / 1e6
     finally:
         tracemalloc.stop()
-    assert peak < most
+    assert peak < 20.0
 
 
 def test_sparse_columns_need_far_less_memory_than_x():

@@ -276,7 +276,7 @@ OUT_OF_RANGE = {
     "warm_start": ["yes"],
     "tol": [0.0, -1.0, np.nan],
     "max_iter": [0, 1.5],
-    "n_jobs": [1.5],
+    "n_jobs": [1.5, 0],
     "random_state": ["seed"],
     "verbose": [-1],
     "callback": ["print"],
@@ -359,7 +359,8 @@ def test_a_refused_second_fit_leaves_the_first_model_usable(fitted):
     ("change", "words"),
     [
         ({"X": np.full((20, 5), np.nan)}, "NaN"),
-        ({"y": np.zeros(20)}, "class"),
+        ({"y": np.zeros(20), "loss": "logistic"}, "class"),
+        ({"y": np.full(20, "yes")}, "class"),
         ({"y": np.zeros(19)}, "inconsistent"),
         ({"loss": "hinge"}, "loss"),
         ({"sample_weight": -np.ones(20)}, "sample_weight"),

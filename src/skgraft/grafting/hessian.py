@@ -208,6 +208,8 @@ class FreeHessian:
         )
         mean = np.asarray(scaled.T @ root) / total if self.intercept else np.zeros(w.size)
         weight = total if self.intercept else 0.0
+        # with the intercept profiled out, centred and uncentred columns have the same Hessian
+        centred_mean = mean - (block.mean if self.n_outputs == 1 else block.mean[self.row[mine]])
         compiled = self._use_kernels(w.size)
 
         def gram() -> Array:
@@ -226,7 +228,7 @@ class FreeHessian:
             q += H @ (new - w)
             minimize_gram(H, q, new, penalty, tol, compiled=compiled)
 
-        return self._profiled(g, gb, w, mean, total, minimize)
+        return self._profiled(g, gb, w, centred_mean, total, minimize)
 
     # -- outputs coupled by the loss or by the penalty --------------------------------------------------------
 
@@ -240,6 +242,8 @@ class FreeHessian:
         if self.intercept:
             inverse = np.linalg.pinv(of_intercept, rcond=1e-12, hermitian=True)
             H -= to_intercept @ inverse @ to_intercept.T
+            if isinstance(self.block, SparseBlock):  # the Hessian is the same for centred columns, this is not
+                to_intercept -= self.block.mean[self.row, None] * of_intercept[self.output]
             q -= to_intercept @ (inverse @ gb)
         H[np.arange(w.size), np.arange(w.size)] += penalty.ridge
         minimize_gram(H, q, new, penalty, tol, compiled=self._use_kernels(w.size))
@@ -285,7 +289,9 @@ class FreeHessian:
         return np.asarray((columns[:, self.row[left]].T @ scaled).toarray())
 
     def _weighted_sum(self, mine: Index, weight: Array) -> Array:
-        return np.asarray(self.block.gradient(weight[:, None])[self.row[mine], 0])
+        block = self.block
+        sums = block.rows @ weight if isinstance(block, DenseBlock) else np.asarray(block.matrix.T @ weight)
+        return sums[self.row[mine]]
 
     def _solve_softmax(
         self, curvature: Curvature, g: Array, gb: Array, w: Array, penalty: Penalty, tol: float
@@ -302,11 +308,14 @@ class FreeHessian:
         height = np.asarray(squares.T @ (slack * weight[:, None]))[self.row, self.output] + penalty.ridge
         new = w.copy()
         db = np.zeros(self.n_outputs)
+        mean = block.mean[self.row]
+        uncentred = g + mean * gb[self.output]
         epochs = softmax_cd(
             columns.data, columns.indices, columns.indptr, self.row, self.output, P, weight, self.intercept,
-            g, gb, new, db, penalty.ridge, penalty.starts, penalty.l1, penalty.norm, penalty.per_group(height),
+            uncentred, gb, new, db, penalty.ridge, penalty.starts, penalty.l1, penalty.norm, penalty.per_group(height),
             penalty.positive, 0.3 * tol, RESIDUAL_EPOCHS,
         )  # fmt: skip
+        db += np.bincount(self.output, mean * (new - w), self.n_outputs)
         return new, db, int(epochs)
 
 

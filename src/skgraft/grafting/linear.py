@@ -502,8 +502,9 @@ class LinearModel:
 
     def _open_columns(self) -> Array:
         block = self._hessian.block
-        rows = block.rows if isinstance(block, DenseBlock) else block.matrix.T.toarray()
-        return np.asarray(rows[self._hessian.row])
+        if isinstance(block, DenseBlock):
+            return np.asarray(block.rows[self._hessian.row])
+        return np.asarray((block.matrix.T.toarray() - block.mean[:, None])[self._hessian.row])
 
     @property
     def all_gradients(self) -> Array:

@@ -46,9 +46,8 @@ def make_columns(X: Any, weight: Array, *, center: bool, standardize: bool) -> D
     weight : ndarray of shape (n_rows,)
         Sample weights that sum to one, for means and standard deviations.
     center : bool
-        Whether an intercept absorbs the column means.  Dense columns are then seen centred, which is what keeps
-        products accurate when a mean is large; sparse columns stay as they are, since the intercept gives the
-        same model.
+        Whether an intercept absorbs the column means.  Columns are then seen centred, which is what keeps
+        products accurate, and problems well conditioned, when a mean is large.
     standardize : bool
         Divide columns by their standard deviation, or by their root mean square where there is no intercept.
 

@@ -18,15 +18,15 @@ COMPILED_STORED = 100_000  # below this many stored cells SciPy serves without a
 class SparseColumns:
     """Columns of a compressed sparse matrix (by columns or by rows).
 
-    They are scaled but not centred: with an intercept in the model the centred columns span the same functions.
+    Only scaled cells are ever stored; centring is a term of rank one in every product.
     """
 
     def __init__(self, X: Any, weight: Array, *, center: bool, standardize: bool) -> None:
         self.X = X
         self.n_rows, self.n_columns = X.shape
         self.size = X.nnz
-        self.centre = np.zeros(self.n_columns)
         mean, squares, stored = self._moments(weight)
+        self.centre = mean if center else np.zeros(self.n_columns)
         # deviations of the stored cells plus those of the cells that are zero
         deviation = np.sqrt(np.maximum(squares + np.maximum(1.0 - stored, 0.0) * mean**2, 0.0))
         spread = deviation if center else np.hypot(mean, deviation)
@@ -35,18 +35,21 @@ class SparseColumns:
         self.scale = np.where(self.constant, 1.0, spread) if standardize else np.ones(self.n_columns)
 
     def gradient(self, residual: Array) -> Array:
-        """Return the product of all scaled columns with the residual."""
+        """Return the product of all standardised columns with the residual."""
         g = self._raw_gradient(residual)
+        g -= np.outer(self.centre, residual.sum(axis=0))
         g /= self.scale[:, None]
         g[self.constant] = 0.0
         return g
 
     def squares(self, weight: Array) -> Array:
-        """Return the weighted sum of squares of every scaled column."""
-        out = np.zeros(self.n_columns)
+        """Return the weighted sum of squares of every standardised column."""
+        out = self.centre**2 * weight.sum()
         for columns, rows, data in self._cells():
-            out += np.bincount(columns, weight[rows] * data * data, self.n_columns)
-        out /= self.scale**2
+            # (x - centre)² less what the zero cells, counted above, would give
+            apart = data * (data - 2.0 * self.centre[columns])
+            out += np.bincount(columns, weight[rows] * apart, self.n_columns)
+        out = np.maximum(out, 0.0) / self.scale**2
         out[self.constant] = 0.0
         return out
 
@@ -55,7 +58,7 @@ class SparseColumns:
         return SparseBlock(self)
 
     def take(self, columns: Index) -> Any:
-        """Return scaled columns as a new CSC matrix of float64."""
+        """Return scaled columns, not centred, as a new CSC matrix of float64."""
         part = sparse.csc_array(self.X[:, columns]).astype(np.float64)
         factor = np.where(self.constant, 0.0, 1.0 / self.scale)[columns]
         part.data *= np.repeat(factor, np.diff(part.indptr))
@@ -99,10 +102,14 @@ class SparseColumns:
 
 
 class SparseBlock:
-    """A growing copy of the columns in use, compressed by columns."""
+    """A growing copy of the columns in use, compressed by columns.
+
+    ``matrix`` holds the scaled columns and ``mean`` what centring takes from each.
+    """
 
     def __init__(self, columns: SparseColumns) -> None:
         self._columns = columns
+        self.mean = np.empty(0)
         self.matrix: Any = sparse.csc_array((columns.n_rows, 0), dtype=np.float64)
         self.features = np.empty(0, np.intp)
 
@@ -110,17 +117,20 @@ class SparseBlock:
         """Copy further columns."""
         self.matrix = sparse.hstack([self.matrix, self._columns.take(features)], format="csc")
         self.features = np.concatenate([self.features, features])
+        own = self._columns
+        self.mean = np.where(own.constant, 0.0, own.centre / own.scale)[self.features]
 
     def keep(self, positions: Index) -> None:
         """Keep only the columns at these positions, in this order."""
         if positions.size < self.features.size or (np.diff(positions) < 0).any():
             self.matrix = self.matrix[:, positions]
         self.features = self.features[positions]
+        self.mean = self.mean[positions]
 
     def scores(self, weights: Array) -> Array:
         """Return the product of the columns with weights (n_features, n_outputs)."""
-        return np.asarray(self.matrix @ weights)
+        return np.asarray(self.matrix @ weights - self.mean @ weights)
 
     def gradient(self, residual: Array) -> Array:
         """Return the product of each column with the residual (n_rows, n_outputs)."""
-        return np.asarray(self.matrix.T @ residual)
+        return np.asarray(self.matrix.T @ residual - np.outer(self.mean, residual.sum(axis=0)))
