@@ -23,6 +23,7 @@ Index = NDArray[np.intp]
 
 GAP_SHARE = 1e-2  # the duality gap is brought to this share of the tolerance where it can be
 REFINEMENTS = 5
+REFINE_STEPS = 50
 SHARP = 1e-4  # share of the tolerance that a last Newton step aims at
 SMALLEST = 1e-12  # share of the tolerance beyond which rounding ends the refinement
 
@@ -101,7 +102,9 @@ def begin(problem: LinearProblem, controls: Controls, start: tuple[Array, Array]
     """Return the model at its start and the absolute tolerance that belongs to it."""
     model = LinearModel(problem)
     scale = float(np.abs(model.null_gradient).max(initial=0.0))
-    tol = controls.tol * scale if scale > 0.0 else np.finfo(float).tiny
+    # no sum over the samples is more exact than this
+    rounding = np.finfo(float).eps * float(np.abs(problem.target.residual(model.point.scores)).sum())
+    tol = max(controls.tol * scale, rounding)
     model.open_first(start, 0.5 * tol)
     return model, tol
 
@@ -142,7 +145,9 @@ def _refine(model: LinearModel, settings: Settings, controls: Controls, monitor:
             if found.gap is None or found.gap <= GAP_SHARE * controls.tol * _null_height(model):
                 break
             tol = 0.1 * min(tol, found.violation)
-            if tol < SMALLEST * settings.tol or not graft(model, replace(settings, tol=tol), monitor):
+            if tol < SMALLEST * settings.tol:
+                break
+            if not graft(model, replace(settings, tol=tol, max_iter=min(settings.max_iter, REFINE_STEPS)), monitor):
                 break
     saved, before = model.save(), model.open_violation()
     if before > SHARP * settings.tol:

@@ -27,8 +27,10 @@ class SparseColumns:
         self.size = X.nnz
         mean, squares, stored = self._moments(weight)
         self.centre = mean if center else np.zeros(self.n_columns)
-        # deviations of the stored cells plus those of the cells that are zero
-        deviation = np.sqrt(np.maximum(squares + np.maximum(1.0 - stored, 0.0) * mean**2, 0.0))
+        # deviations of the stored cells plus those of the cells that are zero, if any weight is left for them
+        left = 1.0 - stored
+        left[left <= self.n_rows * np.finfo(np.float64).eps] = 0.0
+        deviation = np.sqrt(squares + left * mean**2)
         spread = deviation if center else np.hypot(mean, deviation)
         noise = 4.0 * self.n_rows * np.finfo(np.float64).eps * np.abs(mean)
         self.constant = spread <= noise if center else spread == 0.0
