@@ -85,12 +85,13 @@ def minima(criterion: Criterion, subsets: Array) -> Array:
 
     result = value(w, rows, ridge)
     left = np.arange(subsets.shape[0])
+    stuck = np.zeros(left.size, bool)  # by rounding: the value itself no longer falls
     for _ in range(200):
         at, v, r = rows[left], w[left], ridge[left]
         f = np.einsum("bnk,bk->bn", at, v)
         slope = loss_slope(name, f.reshape(-1, 1), np.tile(y, (f.shape[0], 1)), delta).reshape(f.shape)
         g = np.einsum("bnk,bn->bk", at, slope * s) + r * v
-        unsettled = np.abs(g).max(axis=1, initial=0.0) > 1e-9
+        unsettled = np.abs(g).max(axis=1, initial=0.0) > np.where(stuck[left], 1e-6, 1e-9)
         if not unsettled.any():
             return result
         left, at, v, r, f, g = left[unsettled], at[unsettled], v[unsettled], r[unsettled], f[unsettled], g[unsettled]
@@ -107,6 +108,7 @@ def minima(criterion: Criterion, subsets: Array) -> Array:
             t = np.where(rising, 0.5 * t, t)
         w[left] = v + t[:, None] * d
         result[left] = value(w[left], at, r)
+        stuck[left] = result[left] >= before - 1e-14 * np.abs(before)
     message = f"{left.size} subsets did not settle"
     raise RuntimeError(message)
 

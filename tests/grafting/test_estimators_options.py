@@ -716,7 +716,7 @@ def test_limits_are_never_exceeded(loss, others):
 @pytest.mark.parametrize("limit", [{"max_features": 2}, {"max_cost": 2.0}], ids=str)
 @every_loss
 def test_limits_are_not_exceeded_by_restarts(loss, limit):
-    X = features(30, 5)
+    X = features(30, 4)
     y = target_for(loss, X)
     model = estimator_for(loss, l1=0.0, l2=0.01, polish="thorough", random_state=0, **limit).fit(X, y)
     assert model.support_.sum() == 2

@@ -116,13 +116,12 @@ def test_no_fit_is_better_than_the_best_subset_and_polish_never_harms(loss, kind
 
 @every_loss
 def test_thorough_polish_is_never_worse_than_plain_polish(loss):
-    for seed in range(2):
-        problem = instance(loss, "autoregressive", 3, 20 + seed, p=7)
-        best, _ = problem.best()
-        slack = SAME * problem.explainable
-        polished, thorough = problem.fit(polish=True), problem.fit(polish="thorough")
-        assert_honest(problem, thorough)
-        assert best - slack <= thorough.objective_ <= polished.objective_ + 1e-3 * slack
+    problem = instance(loss, "autoregressive", 3, 20, p=7)
+    best, _ = problem.best()
+    slack = SAME * problem.explainable
+    polished, thorough = problem.fit(polish=True), problem.fit(polish="thorough")
+    assert_honest(problem, thorough)
+    assert best - slack <= thorough.objective_ <= polished.objective_ + 1e-3 * slack
 
 
 def neighbours(chosen: Array) -> list[Array]:
@@ -143,6 +142,30 @@ def test_after_polish_no_single_drop_addition_or_swap_lowers_the_criterion(loss,
         for subset in neighbours(model.support_):
             value = minima(problem.criterion, subset[None, :])[0] + problem.l0 * subset.size
             assert value >= model.objective_ - slack, f"{subset} is better than {np.flatnonzero(model.support_)}"
+
+
+@every_loss
+@hard_designs
+def test_after_polish_no_single_move_of_a_bag_lowers_the_criterion(loss, kind, snr):
+    problem = with_bags(instance(loss, kind, snr, 50, p=10, share=0.05), snr)
+    model = problem.fit()
+    bags, cost = problem.criterion.bags, problem.parameters["feature_costs"]
+    opened = np.isin(np.arange(cost.size), bags[model.support_])
+    for subset in neighbours(opened):
+        features = np.flatnonzero(np.isin(bags, subset))
+        value = minima(problem.criterion, features[None, :])[0] + problem.l0 * cost[subset].sum()
+        assert value >= model.objective_ - SAME * problem.explainable, f"bags {subset} beat {np.flatnonzero(opened)}"
+
+
+@every_loss
+@hard_designs
+def test_after_polish_no_swap_within_the_budget_lowers_the_criterion(loss, kind, snr):
+    problem = replace(instance(loss, kind, snr, 55, p=10), l0=0.0)
+    model = problem.fit(max_features=3)
+    for subset in neighbours(model.support_):
+        if subset.size <= 3:
+            value = minima(problem.criterion, subset[None, :])[0]
+            assert value >= model.objective_ - SAME * problem.explainable
 
 
 @every_loss
@@ -261,7 +284,7 @@ def test_budgets_and_prices_and_bags_hold_together(loss):
     for seed in range(3):
         problem = with_bags(instance(loss, "autoregressive", 3, 180 + seed, share=0.02), seed)
         best, _ = problem.best(max_features=4, max_cost=3.0)
-        for polish in (False, True, "thorough"):
+        for polish in (False, True, "thorough") if seed == 0 else (False, True):
             model = problem.fit(polish=polish, max_features=4, max_cost=3.0)
             assert_honest(problem, model)
             assert model.support_.sum() <= 4
@@ -346,7 +369,7 @@ def shares_reached(loss: str, kind: str, snr: int, seeds: range, p: int, polishe
 
 @every_loss
 def test_polish_mostly_reaches_the_best_of_all_subsets(loss):
-    found = [shares_reached(loss, kind, snr, range(300, 304), 8, (False, True)) for kind, snr in HARD]
+    found = [shares_reached(loss, kind, snr, range(300, 302), 8, (False, True)) for kind, snr in HARD]
     without, with_polish = np.mean(found, axis=0)
     assert with_polish >= without
     assert with_polish >= 0.6

@@ -37,33 +37,29 @@ class Certificate:
 
 
 def duality_gap(
-    loss: Loss,
-    y: Array,
-    weight: Array,
-    scores: Array,
-    penalty: Penalty,
-    w: Array,
-    gradient: Array,
-    free: Array,
+    value: float, loss: Loss, y: Array, weight: Array, u: Array, penalty: Penalty, gradient: Array, free: Array
 ) -> float | None:
-    """Return an upper bound on C(w) - min C by Fenchel duality, or None if the dual point has no finite value.
+    """Return an upper bound on value - min C by Fenchel duality, or None if the dual point has no finite value.
 
     Parameters
     ----------
+    value : float
+        The criterion of the model in question.
     loss, y, weight
         The loss, the encoded targets and the sample weights (summing to one).
-    scores : ndarray of shape (n_samples, n_outputs)
-        Scores of the model.
-    penalty, w, gradient
-        The convex penalty, the weights and the loss gradient, laid out alike.
+    u : ndarray of shape (n_samples, n_outputs)
+        The dual point: derivatives dL/df at some scores.  Where outputs have intercepts its weighted sum must be
+        zero.
+    penalty, gradient
+        The convex penalty and X'(weight·u), laid out alike.
     free : ndarray of bool
         Weights (unpenalised, at a zero gradient) that bound the dual point to an exact zero, which rounding
         never gives; their slope counts as zero here and in full in the KKT violation.
 
     Notes
     -----
-    With u = dL/df at the scores, shrunk by t until the penalty's conjugate is finite,
-    gap = Σ s_i (L(f_i) + L*(t u_i)) + Ω(w) + Ω*(-t X'u).
+    With the dual point shrunk by t until the penalty's conjugate is finite, the minimum of C is at least
+    -Σ s_i L*(t u_i) - Ω*(-t X'(s·u)).
     """
     z = np.where(free, 0.0, -gradient)
     t = penalty.feasible_scale(z)
@@ -71,7 +67,5 @@ def duality_gap(
     if not np.isfinite(conjugate):
         t *= 1.0 - 1e-12  # the scale itself was rounded
         conjugate = penalty.conjugate(t * z)
-    u = loss.derivative(scores, y)
-    dual = float(weight @ loss.conjugate(t * u, y)) + conjugate
-    gap = loss.value(scores, y, weight) + penalty.value(w) + dual
+    gap = value + float(weight @ loss.conjugate(t * u, y)) + conjugate
     return max(gap, 0.0) if np.isfinite(gap) else None

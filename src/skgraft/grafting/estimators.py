@@ -51,7 +51,7 @@ _CONSTRAINTS: dict[str, Any] = {
     "warm_start": ["boolean"],
     "tol": [Interval(Real, 0, None, closed="neither")],
     "max_iter": [Interval(Integral, 1, None, closed="left")],
-    "n_jobs": [None, Integral],
+    "n_jobs": [None, Interval(Integral, None, -1, closed="right"), Interval(Integral, 1, None, closed="left")],
     "random_state": ["random_state"],
     "verbose": ["verbose"],
     "callback": [None, callable],
@@ -87,10 +87,17 @@ class _LinearGraft(SelectorMixin, BaseEstimator):
             names=names,
         )
         penalty_weight = resolve_penalty_weights(self.penalty_weights, n_features, names)
-        weight = weight / weight.sum()
+        weight = weight / weight.max()  # first, since the sum of huge weights may be no float
+        weight /= weight.sum()
         loss = make_loss(self.loss_, delta=getattr(self, "delta", 1.35))
+        columns = make_columns(X, weight, center=self.fit_intercept, standardize=self.standardize)
+        if columns.too_large.any():
+            j = int(np.argmax(columns.too_large))
+            name = j if names is None else repr(str(names[j]))
+            msg = f"column {name} of X holds numbers too large to be squared; rescale it, or set standardize=True"
+            raise ValueError(msg)
         return LinearProblem(
-            columns=make_columns(X, weight, center=self.fit_intercept, standardize=self.standardize),
+            columns=columns,
             target=Target(loss, target, weight, self.fit_intercept),
             prices=prices,
             penalty_weight=penalty_weight,
@@ -146,6 +153,20 @@ class _LinearGraft(SelectorMixin, BaseEstimator):
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
         return self.support_
+
+    def transform(self, X: Any) -> Any:
+        """Return the selected columns.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+            Samples.
+        """
+        try:
+            return super().transform(X)
+        except ValueError:
+            read_new(self, X)  # names the culprit if there is one
+            raise
 
     def _scores(self, X: Any) -> Array:
         """Return scores (n_samples, n_outputs), touching only the selected columns."""
@@ -380,11 +401,16 @@ class GraftClassifier(ClassifierMixin, _LinearGraft):
         if classes.size < 2:
             msg = f"y holds one class only ({classes[0]!r}); a classifier needs samples of at least 2 classes"
             raise ValueError(msg)
-        if np.unique(codes[weight > 0.0]).size < 2:
-            msg = "all samples of nonzero weight are of one class; a classifier needs at least 2 classes"
-            raise ValueError(msg)
         if self.class_weight is not None:
-            weight = weight * compute_class_weight(self.class_weight, classes=classes, y=y, sample_weight=weight)[codes]
+            each = compute_class_weight(self.class_weight, classes=classes, y=y, sample_weight=weight)
+            _require_class_weights(each, classes)
+            weight = weight * each[codes]
+        if np.unique(codes[weight > 0.0]).size < 2:
+            msg = (
+                "all samples of nonzero weight are of one class; a classifier needs at least 2 classes "
+                "(see sample_weight and class_weight)"
+            )
+            raise ValueError(msg)
         if self.warm_start and hasattr(self, "classes_") and not np.array_equal(self.classes_, classes):
             del self.coef_
         self.classes_: NDArray[Any] = classes
@@ -623,6 +649,14 @@ class GraftRegressor(MultiOutputMixin, RegressorMixin, _LinearGraft):
         scores = self._scores(X)
         mean = np.exp(scores) if self.loss_ == "poisson" else scores
         return mean[:, 0] if np.ndim(self.coef_) == 1 else mean
+
+
+def _require_class_weights(each: Array, classes: NDArray[Any]) -> None:
+    bad = np.flatnonzero(~np.isfinite(each) | (each < 0.0))
+    if bad.size:
+        k = int(bad[0])
+        msg = f"class_weight gives class {classes[k]!r} the weight {each[k]:g}; it must be a number of at least 0"
+        raise ValueError(msg)
 
 
 def _require_counts(y: Array, weight: Array) -> None:

@@ -102,11 +102,15 @@ def begin(problem: LinearProblem, controls: Controls, start: tuple[Array, Array]
     """Return the model at its start and the absolute tolerance that belongs to it."""
     model = LinearModel(problem)
     scale = float(np.abs(model.null_gradient).max(initial=0.0))
-    # no sum over the samples is more exact than this
-    rounding = np.finfo(float).eps * float(np.abs(problem.target.residual(model.point.scores)).sum())
-    tol = max(controls.tol * scale, rounding)
+    tol = max(controls.tol * scale, _rounding(problem))
     model.open_first(start, 0.5 * tol)
     return model, tol
+
+
+def _rounding(problem: LinearProblem) -> float:
+    """Return how exact a sum over the residuals can be: a violation below it means nothing."""
+    target = problem.target
+    return 4.0 * float(np.finfo(float).eps * (target.weight @ np.abs(target.y)).max())
 
 
 def run(model: LinearModel, controls: Controls, tol: float, monitor: Monitor) -> bool:
@@ -187,7 +191,8 @@ def conclude(
     if problem.loss.coupled:
         intercept = intercept - intercept.mean()  # the classes' common score is arbitrary
     scale = float(np.abs(model.null_gradient).max(initial=0.0))
-    violation = found.violation / scale if scale > 0.0 else 0.0
+    meaningless = found.violation <= _rounding(problem) and controls.tol * scale <= _rounding(problem)
+    violation = 0.0 if meaningless else found.violation / scale
     gap = None if found.gap is None else found.gap / _null_height(model)
     total_cost = problem.prices.total(found.support)
     return LinearFit(

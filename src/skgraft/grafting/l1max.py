@@ -56,7 +56,9 @@ def estimator_for(y: Any, loss: str, parameters: dict[str, Any]) -> Any:
 
     numbers = np.asarray(y).dtype.kind == "f"
     regression = loss in {"squared", "huber", "poisson"} or (loss == "auto" and numbers)
-    return (GraftRegressor if regression else GraftClassifier)(loss=loss, **parameters)
+    estimator = (GraftRegressor if regression else GraftClassifier)(loss=loss, **parameters)
+    estimator._validate_params()  # noqa: SLF001 -- what fit does first
+    return estimator
 
 
 def null_l1(problem: LinearProblem) -> float:

@@ -199,9 +199,9 @@ class LinearModel:
         if kept.size:
             first |= self._units_of(kept)
         self._always = first.copy()
-        if start is not None:
+        if start is not None and self._is_allowed(start[0]):
             weights, intercept = start
-            flat = self.layout.flat(weights)
+            flat = self.layout.flat(np.maximum(weights, 0.0) if self.problem.positive else weights)
             opened = first | self._any_weight(flat != 0.0)
             self.free(np.flatnonzero(opened))
             w = flat[self._weights]
@@ -211,6 +211,13 @@ class LinearModel:
             self.free(np.flatnonzero(first))
         if first.any():
             self.optimize("full", tol, exact=True, growing=False)
+
+    def _is_allowed(self, weights: Array) -> bool:
+        """Whether weights to start from keep to the budget."""
+        prices = self.problem.prices
+        support = prices.kept | (weights != 0.0).any(axis=1)
+        within = prices.max_features is None or support.sum() <= prices.max_features
+        return bool(within and (prices.max_cost is None or prices.total(support) <= prices.max_cost))
 
     def _units_of(self, features: Index) -> NDArray[np.bool_]:
         mask = np.zeros(self.problem.n_features, bool)

@@ -139,7 +139,7 @@ class Monitor:
         self.latest = model.save()
         if self.verbose:
             self._show(record)
-        if self.callback is not None and self.callback(record) is True:
+        if self.callback is not None and bool(self.callback(record)):
             self.stopped = True
             raise Stop
 

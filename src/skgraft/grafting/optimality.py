@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from skgraft.criterion.certificate import duality_gap
 from skgraft.criterion.penalties import Penalty
 from skgraft.grafting.linear import Layout, LinearProblem, make_penalty
+from skgraft.grafting.newton import fit_intercept
 
 Array = NDArray[np.float64]
 
@@ -54,13 +55,26 @@ def check(
     if target.intercept:
         worst = max(worst, float(np.abs(residual.sum(axis=0)).max()))
     value = target.value(scores) + penalty.value(w)
-    gap = None
-    if problem.convex and is_bounded(problem):
-        free = penalty.unpenalized & (penalty.ridge == 0.0)
-        gap = duality_gap(target.loss, target.y, target.weight, scores, penalty, w, gradient, free)
-        if gap is not None and gap < ROUNDING * abs(value):
-            gap = 0.0
+    gap = _gap(problem, layout, penalty, scores, gradient, value) if problem.convex and is_bounded(problem) else None
     return Check(worst, gap, value, support)
+
+
+def _gap(
+    problem: LinearProblem, layout: Layout, penalty: Penalty, scores: Array, gradient: Array, value: float
+) -> float | None:
+    target = problem.target
+    loss, y, weight = target.loss, target.y, target.weight
+    free = penalty.unpenalized & (penalty.ridge == 0.0)
+    u = loss.derivative(scores, y)
+    if target.intercept:
+        u = u - weight @ u  # leaves the gradient of centred columns as it is
+    gap = duality_gap(value, loss, y, weight, u, penalty, gradient, free)
+    if gap is None and target.intercept:
+        # the shift left the domain; the derivatives at the best intercepts cannot
+        _, scores = fit_intercept(target, scores, np.zeros(target.n_outputs))
+        gradient = layout.flat(problem.columns.gradient(target.residual(scores)))
+        gap = duality_gap(value, loss, y, weight, loss.derivative(scores, y), penalty, gradient, free)
+    return 0.0 if gap is not None and gap < ROUNDING * abs(value) else gap
 
 
 def is_bounded(problem: LinearProblem) -> bool:

@@ -179,7 +179,6 @@ def graft_path(
         msg = f"smallest={smallest!r} must lie between 0 and 1: it is a share of the largest l1"
         raise ValueError(msg)
     template = estimator_for(y, loss, parameters)
-    template._validate_params()  # noqa: SLF001 -- what fit does first
     with threads(template.n_jobs):
         problem = template._problem(X, y, sample_weight)  # noqa: SLF001 -- the estimators' own encoding
         steps = _steps(problem, l1s, l0s, sizes, n_values, smallest)

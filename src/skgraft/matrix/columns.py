@@ -25,6 +25,7 @@ class Columns(Protocol):
     size: int
     centre: Array
     scale: Array
+    too_large: NDArray[np.bool_]
 
     def gradient(self, residual: Array) -> Array:
         """Return the product of all standardised columns with a residual (n_rows, n_outputs)."""

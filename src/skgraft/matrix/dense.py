@@ -13,6 +13,7 @@ Index = NDArray[np.intp]
 
 BLOCK_CELLS = 1 << 19  # cells of a temporary block of columns: 4 MiB
 OFFSET = 1e4  # mean/standard deviation beyond which X'r - mean·Σr would lose digits
+TOO_LARGE = 1e120  # deviations beyond which products of three numbers would overflow
 COMPILED_CELLS = 200_000  # below this many cells plain NumPy is as fast as waiting for a compiler
 
 
@@ -29,6 +30,7 @@ class DenseColumns:
         noise = 4.0 * self.n_rows * np.finfo(np.float64).eps * np.abs(mean)  # what rounding alone would leave
         self.constant = spread <= noise if center else spread == 0.0
         self.scale = np.where(self.constant, 1.0, spread) if standardize else np.ones(self.n_columns)
+        self.too_large = spread / self.scale > TOO_LARGE
         self._offset = np.flatnonzero(np.abs(self.centre) > OFFSET * np.where(self.constant, np.inf, spread))
 
     def gradient(self, residual: Array) -> Array:
@@ -94,7 +96,10 @@ class DenseColumns:
             shift = weight @ block
             block -= shift
             mean[part] = first + shift
-            deviation[part] = np.sqrt(np.maximum(weight @ (block * block), 0.0))
+            # in units of the largest number, whose square is always a float
+            unit = np.maximum(block.max(axis=0), -block.min(axis=0))
+            block /= np.where(unit > 0.0, unit, 1.0)
+            deviation[part] = unit * np.sqrt(weight @ (block * block))
         return mean, deviation
 
 

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from skgraft.matrix.dense import OFFSET, TOO_LARGE
+
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
@@ -25,23 +27,27 @@ class SparseColumns:
         self.X = X
         self.n_rows, self.n_columns = X.shape
         self.size = X.nnz
-        mean, squares, stored = self._moments(weight)
+        mean, deviation, full = self._moments(weight)
         self.centre = mean if center else np.zeros(self.n_columns)
-        # deviations of the stored cells plus those of the cells that are zero, if any weight is left for them
-        left = 1.0 - stored
-        left[left <= self.n_rows * np.finfo(np.float64).eps] = 0.0
-        deviation = np.sqrt(squares + left * mean**2)
         spread = deviation if center else np.hypot(mean, deviation)
         noise = 4.0 * self.n_rows * np.finfo(np.float64).eps * np.abs(mean)
         self.constant = spread <= noise if center else spread == 0.0
         self.scale = np.where(self.constant, 1.0, spread) if standardize else np.ones(self.n_columns)
+        self.too_large = spread / self.scale > TOO_LARGE
+        # far off centre without a single zero: these are dense, and centred as such
+        far = np.abs(self.centre) > OFFSET * np.where(self.constant, np.inf, spread)
+        self._offset = far & full
+        self.shift = np.where(self.constant | self._offset, 0.0, self.centre / self.scale)
 
     def gradient(self, residual: Array) -> Array:
         """Return the product of all standardised columns with the residual."""
         g = self._raw_gradient(residual)
-        g -= np.outer(self.centre, residual.sum(axis=0))
         g /= self.scale[:, None]
+        g -= np.outer(self.shift, residual.sum(axis=0))
         g[self.constant] = 0.0
+        if self._offset.any():
+            far = np.flatnonzero(self._offset)
+            g[far] = self.take(far).T @ residual
         return g
 
     def squares(self, weight: Array) -> Array:
@@ -60,10 +66,11 @@ class SparseColumns:
         return SparseBlock(self)
 
     def take(self, columns: Index) -> Any:
-        """Return scaled columns, not centred, as a new CSC matrix of float64."""
+        """Return scaled columns as a new CSC matrix of float64; ``shift`` is what centring takes from them."""
         part = sparse.csc_array(self.X[:, columns]).astype(np.float64)
-        factor = np.where(self.constant, 0.0, 1.0 / self.scale)[columns]
-        part.data *= np.repeat(factor, np.diff(part.indptr))
+        cells = np.diff(part.indptr)
+        part.data -= np.repeat(np.where(self._offset, self.centre, 0.0)[columns], cells)
+        part.data *= np.repeat(np.where(self.constant, 0.0, 1.0 / self.scale)[columns], cells)
         return part
 
     def _raw_gradient(self, residual: Array) -> Array:
@@ -76,17 +83,23 @@ class SparseColumns:
         kernel(self.X.data, self.X.indices, self.X.indptr, np.ascontiguousarray(residual), out)
         return out
 
-    def _moments(self, weight: Array) -> tuple[Array, Array, Array]:
-        """Return weighted means, squared deviations of the stored cells, and the weight these cells carry."""
-        mean = np.zeros(self.n_columns)
-        stored = np.zeros(self.n_columns)
-        squares = np.zeros(self.n_columns)
+    def _moments(self, weight: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """Return weighted means and standard deviations, and which columns have no zero cell."""
+        p = self.n_columns
+        mean, stored, squares = np.zeros(p), np.zeros(p), np.zeros(p)
+        count, unit = np.zeros(p, np.intp), np.zeros(p)
         for columns, rows, data in self._cells():
-            mean += np.bincount(columns, weight[rows] * data, self.n_columns)
-            stored += np.bincount(columns, weight[rows], self.n_columns)
+            mean += np.bincount(columns, weight[rows] * data, p)
+            stored += np.bincount(columns, weight[rows], p)
+            count += np.bincount(columns, minlength=p)
+            np.maximum.at(unit, columns, np.abs(data))
+        unit = np.where(unit > 0.0, unit, 1.0)  # the largest number, in whose units every square is a float
         for columns, rows, data in self._cells():
-            squares += np.bincount(columns, weight[rows] * (data - mean[columns]) ** 2, self.n_columns)
-        return mean, squares, stored
+            squares += np.bincount(columns, weight[rows] * ((data - mean[columns]) / unit[columns]) ** 2, p)
+        # deviations of the stored cells plus those of the cells that are zero, if any weight is left for them
+        left = 1.0 - stored
+        left[left <= self.n_rows * np.finfo(np.float64).eps] = 0.0
+        return mean, unit * np.sqrt(squares + left * (mean / unit) ** 2), count == self.n_rows
 
     def _cells(self) -> Any:
         """Yield the stored cells in blocks, as column, row and value arrays."""
@@ -119,8 +132,7 @@ class SparseBlock:
         """Copy further columns."""
         self.matrix = sparse.hstack([self.matrix, self._columns.take(features)], format="csc")
         self.features = np.concatenate([self.features, features])
-        own = self._columns
-        self.mean = np.where(own.constant, 0.0, own.centre / own.scale)[self.features]
+        self.mean = self._columns.shift[self.features]
 
     def keep(self, positions: Index) -> None:
         """Keep only the columns at these positions, in this order."""
