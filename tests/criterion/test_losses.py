@@ -284,9 +284,7 @@ def test_logistic_loss_keeps_its_digits_in_both_tails():
     f = np.array([[700.0], [50.0], [-700.0]])
     value = loss.per_sample(f, np.ones((3, 1)))
     assert_allclose(value, [np.exp(-700.0), np.exp(-50.0), 700.0], rtol=1e-12)
-    assert_allclose(
-        loss.derivative(f, np.ones((3, 1)))[:, 0], [-np.exp(-700.0), -np.exp(-50.0), -1.0], rtol=1e-12
-    )
+    assert_allclose(loss.derivative(f, np.ones((3, 1)))[:, 0], [-np.exp(-700.0), -np.exp(-50.0), -1.0], rtol=1e-12)
 
 
 def test_multinomial_of_two_classes_is_logistic_in_the_difference():

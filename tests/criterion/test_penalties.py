@@ -188,9 +188,7 @@ def numeric_conjugate(p: Penalty, z: np.ndarray) -> float:
         if p.positive:
             starts = [np.where(np.arange(2 * size) < size, start, 0.0) for start in starts]
         options = {"maxiter": 20000, "ftol": 1e-16, "gtol": 1e-10}
-        runs = [
-            minimize(negated, s, jac=True, bounds=upper, method="L-BFGS-B", options=options) for s in starts
-        ]
+        runs = [minimize(negated, s, jac=True, bounds=upper, method="L-BFGS-B", options=options) for s in starts]
         total += max(0.0, *(-run.fun for run in runs))
     return total
 
@@ -283,9 +281,7 @@ def test_part_of_a_penalty_is_the_penalty_of_these_weights_alone(kind, positive)
     w[weights] = some_weights(p, rng)[weights]
     gradient = rng.standard_normal(10)
     assert_allclose(part.value(w[weights]), p.value(w), rtol=1e-14)
-    assert_allclose(
-        part.violation(gradient[weights], w[weights]), p.violation(gradient, w)[groups], rtol=1e-14
-    )
+    assert_allclose(part.violation(gradient[weights], w[weights]), p.violation(gradient, w)[groups], rtol=1e-14)
     assert part.positive == positive
     assert_array_equal(part.unpenalized, p.unpenalized[weights])
 

@@ -314,16 +314,12 @@ def test_a_bag_with_a_kept_feature_is_open_and_free() -> None:
 )
 def test_the_total_is_the_sum_of_equation_7(of: list[int], data: st.DataObject) -> None:
     bags = resolve_bags(of, len(of), None)
-    cost = np.array(
-        data.draw(st.lists(st.integers(0, 9), min_size=bags.n_bags, max_size=bags.n_bags)), dtype=float
-    )
+    cost = np.array(data.draw(st.lists(st.integers(0, 9), min_size=bags.n_bags, max_size=bags.n_bags)), dtype=float)
     kept, selected = (
         np.array(data.draw(st.lists(st.booleans(), min_size=len(of), max_size=len(of)))) for _ in range(2)
     )
     expected = sum(
-        cost[b]
-        for b in range(bags.n_bags)
-        if any(selected[bags.members(b)]) and not any(kept[bags.members(b)])
+        cost[b] for b in range(bags.n_bags) if any(selected[bags.members(b)]) and not any(kept[bags.members(b)])
     )
     assert Prices(bags, cost, kept).total(selected) == expected
 

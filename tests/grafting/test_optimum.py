@@ -158,6 +158,16 @@ def test_tolerance_is_what_is_left_of_the_violation(loss, k, tol):
     assert case.criterion.violation(model.coef_, model.intercept_) <= tol * (1.0 + 1e-6) + 1e-13
 
 
+@every_problem
+@pytest.mark.parametrize("seed", range(4))
+def test_certificate_states_the_violation_that_is_there(loss, k, seed):
+    # a loose tolerance leaves something to state
+    case = make_case(loss, 510 + seed, k=k, nasty=False)
+    model = case.fit(tol=0.1)
+    there = case.criterion.violation(model.coef_, model.intercept_)
+    assert_allclose(model.certificate_.kkt_violation, there, rtol=1e-5, atol=1e-10)
+
+
 def classes_or_numbers(loss: str, f: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Return labels and encoded targets that follow the scores, with noise."""
     n = f.size

@@ -191,9 +191,7 @@ def test_frames_of_one_block_are_used_without_a_copy(dtype: type) -> None:
     assert np.shares_memory(read_features(pd.DataFrame(block, columns=["a", "b"], copy=False)), block)
 
 
-@pytest.mark.parametrize(
-    "given", [VALUES.astype(int), VALUES.astype(bool), VALUES.astype(object), VALUES.tolist()]
-)
+@pytest.mark.parametrize("given", [VALUES.astype(int), VALUES.astype(bool), VALUES.astype(object), VALUES.tolist()])
 def test_other_numbers_become_float64(given: Any) -> None:
     X = read_features(given)
     assert X.dtype == np.float64
@@ -223,9 +221,7 @@ def test_other_sparse_formats_become_csc(container: Any) -> None:
 
 @pytest.mark.parametrize("container", [sp.csr_array, sp.csc_array])
 @pytest.mark.parametrize("dtype", [np.float64, np.int64])
-def test_duplicate_sparse_entries_are_summed_and_the_callers_matrix_is_left_alone(
-    container: Any, dtype: type
-) -> None:
+def test_duplicate_sparse_entries_are_summed_and_the_callers_matrix_is_left_alone(container: Any, dtype: type) -> None:
     parts: Any = (np.array([1, 2, 4, 8], dtype=dtype), np.array([2, 0, 2, 1]), np.array([0, 3, 4, 4]))
     given = container(parts, shape=(3, 3))
     expected = given.toarray()
@@ -324,9 +320,7 @@ def test_one_target_may_come_as_a_column_under_multi_output() -> None:
 
 def test_the_row_of_a_bad_target_is_named_among_several() -> None:
     with pytest.raises(ValueError, match="row 1 holds 'x'"):
-        read_training(
-            Regressor(), VALUES, np.array([[1, 2], [3, "x"], [5, 6]], dtype=object), multi_output=True
-        )
+        read_training(Regressor(), VALUES, np.array([[1, 2], [3, "x"], [5, 6]], dtype=object), multi_output=True)
 
 
 def test_numbers_are_asked_for_by_y_numeric_too() -> None:
@@ -450,9 +444,7 @@ def test_columns_that_are_not_numbers_are_named(frame: Any, values: list[Any], s
     ids=["category", "datetime", "timedelta", "object", "polars", "pyarrow"],
 )
 def test_typed_columns_that_are_not_numbers_are_named(column: Any) -> None:
-    frame = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}[
-        type(column).__module__.split(".")[0]
-    ]
+    frame = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}[type(column).__module__.split(".")[0]]
     with pytest.raises(ValueError, match=r"column 'region' \(.*\) is not numeric"):
         read_features(frame({"region": column}))
 
@@ -460,9 +452,7 @@ def test_typed_columns_that_are_not_numbers_are_named(column: Any) -> None:
 def test_words_in_a_plain_array_are_named_after_the_words_of_scikit_learn() -> None:
     X = VALUES.astype(object)
     X[2, 1] = "north"
-    with pytest.raises(
-        ValueError, match=r"could not convert string to float.*column 1 .*row 2 holds 'north'"
-    ):
+    with pytest.raises(ValueError, match=r"could not convert string to float.*column 1 .*row 2 holds 'north'"):
         read_features(X)
     X[2, 1] = {"foo": "bar"}
     with pytest.raises(TypeError, match=r"argument must be .* string.* number.*column 1 .*row 2"):
@@ -504,9 +494,7 @@ def test_tables_without_rows_are_refused(frame: Any) -> None:
 
 @pytest.mark.parametrize("X", [np.empty((3, 0)), pd.DataFrame(index=range(3)), sp.csr_array((3, 0))])
 def test_tables_without_columns_are_refused(X: Any) -> None:
-    with pytest.raises(
-        ValueError, match=r"0 feature\(s\) \(shape=\(3, 0\)\) while a minimum of 1 is required"
-    ):
+    with pytest.raises(ValueError, match=r"0 feature\(s\) \(shape=\(3, 0\)\) while a minimum of 1 is required"):
         read_features(X)
 
 

@@ -67,5 +67,6 @@ def duality_gap(
     if not np.isfinite(conjugate):
         t *= 1.0 - 1e-12  # the scale itself was rounded
         conjugate = penalty.conjugate(t * z)
-    gap = value + float(weight @ loss.conjugate(t * u, y)) + conjugate
+    counted = weight > 0.0  # a sample of weight zero may lie outside the domain
+    gap = value + float(weight[counted] @ loss.conjugate(t * u[counted], y[counted])) + conjugate
     return max(gap, 0.0) if np.isfinite(gap) else None

@@ -307,7 +307,7 @@ class GraftClassifier(ClassifierMixin, _LinearGraft):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = GraftClassifier(l1=0.05).fit(X, y)
     >>> int(model.support_.sum()), model.certificate_.converged
-    (5, True)
+    (4, True)
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -665,6 +665,6 @@ def _require_counts(y: Array, weight: Array) -> None:
         row = int(bad[0][0])
         msg = f"loss='poisson' needs y >= 0, but row {row} of y holds {np.ravel(y[row])}; use loss='squared' or 'huber'"
         raise ValueError(msg)
-    if (weight @ y.reshape(y.shape[0], -1) <= 0.0).any():
+    if not (y.reshape(y.shape[0], -1)[weight > 0.0] > 0.0).any(axis=0).all():
         msg = "loss='poisson' needs a positive y somewhere, but y is zero in every row of nonzero weight"
         raise ValueError(msg)

@@ -25,6 +25,7 @@ RESIDUAL_EPOCHS = 300  # coordinate epochs on rows or sparse columns
 PATIENT_EPOCHS = 100  # the same where a Gram matrix is small enough to take over
 COUPLED_WEIGHTS = 8000  # beyond this many coupled free weights their matrix is replaced by a separable bound
 COUPLED_GRAM_WEIGHTS = 500  # up to here the matrix of sparse coupled weights is the faster way
+DENSE_CELLS = 500_000  # columns in use of up to this many cells are multiplied as dense ones
 SPARSE_GRAM_WEIGHTS = 4000  # up to here an ill-conditioned sparse problem is finished with its Gram matrix
 
 
@@ -265,8 +266,9 @@ class FreeHessian:
         if factor is None:
             return H, cross, of_intercept
         of_intercept = of_intercept - factor.T @ factor
-        if isinstance(self.block, DenseBlock):
-            B = self.block.rows[self.row] * factor.T[self.output]
+        rows = self._small_rows()
+        if rows is not None:
+            B = rows[self.row] * factor.T[self.output]
             H -= B @ B.T
             cross -= B @ factor
             return H, cross, of_intercept
@@ -277,13 +279,21 @@ class FreeHessian:
                 cross[mine, other] -= self._weighted_sum(mine, weight)
         return H, cross, of_intercept
 
+    def _small_rows(self) -> Array | None:
+        """Return the columns in use as dense rows, unless they are sparse and too many for that."""
+        block = self.block
+        if isinstance(block, DenseBlock):
+            return block.rows
+        return np.asarray(block.matrix.T.toarray()) if np.prod(block.matrix.shape) <= DENSE_CELLS else None
+
     def _weighted_gram(self, left: Index, right: Index, weight: Array) -> Array:
-        if isinstance(self.block, DenseBlock):
-            rows = self.block.rows
+        rows = self._small_rows()
+        if rows is not None:
             if left is right:
                 scaled = rows[self.row[left]] * np.sqrt(weight)
                 return np.asarray(scaled @ scaled.T)
             return np.asarray((rows[self.row[left]] * weight) @ rows[self.row[right]].T)
+        assert isinstance(self.block, SparseBlock)  # noqa: S101 -- for the type checker: dense blocks are rows
         columns = self.block.matrix
         scaled = sparse.diags_array(weight) @ columns[:, self.row[right]]
         return np.asarray((columns[:, self.row[left]].T @ scaled).toarray())

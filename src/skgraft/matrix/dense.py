@@ -89,10 +89,12 @@ class DenseColumns:
         """Return weighted means and standard deviations, in two passes: E[x²] - mean² would cancel."""
         mean = np.empty(self.n_columns)
         deviation = np.empty(self.n_columns)
+        counted = int(np.argmax(weight > 0.0))
         for part in _parts(self.n_columns, self.n_rows):
             block = self.X[:, part].astype(np.float64)
-            first = block[0].copy()
+            first = block[counted].copy()
             block -= first  # exact for nearby numbers, so large offsets leave no rounding in the sums
+            block[weight == 0.0] = 0.0
             shift = weight @ block
             block -= shift
             mean[part] = first + shift
