@@ -9,15 +9,26 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from skgraft import datasets
     from skgraft.criterion import Certificate
-    from skgraft.grafting import GraftClassifier, GraftPath, GraftRegressor, History, graft_path, l1_max
+    from skgraft.grafting import (
+        GraftClassifier,
+        GraftClassifierCV,
+        GraftPath,
+        GraftRegressor,
+        GraftRegressorCV,
+        History,
+        graft_path,
+        l1_max,
+    )
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Certificate",
     "GraftClassifier",
+    "GraftClassifierCV",
     "GraftPath",
     "GraftRegressor",
+    "GraftRegressorCV",
     "History",
     "__version__",
     "datasets",
@@ -28,8 +39,10 @@ __all__ = [
 _HOME = {
     "Certificate": "skgraft.criterion",
     "GraftClassifier": "skgraft.grafting",
+    "GraftClassifierCV": "skgraft.grafting",
     "GraftPath": "skgraft.grafting",
     "GraftRegressor": "skgraft.grafting",
+    "GraftRegressorCV": "skgraft.grafting",
     "History": "skgraft.grafting",
     "graft_path": "skgraft.grafting",
     "l1_max": "skgraft.grafting",

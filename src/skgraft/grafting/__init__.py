@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from skgraft.grafting.cross_validation import GraftClassifierCV, GraftRegressorCV
 from skgraft.grafting.estimators import GraftClassifier, GraftRegressor
 from skgraft.grafting.history import History, Record
 from skgraft.grafting.l1max import l1_max
 from skgraft.grafting.path import GraftPath, graft_path
 
-__all__ = ["GraftClassifier", "GraftPath", "GraftRegressor", "History", "Record", "graft_path", "l1_max"]
+__all__ = [
+    "GraftClassifier",
+    "GraftClassifierCV",
+    "GraftPath",
+    "GraftRegressor",
+    "GraftRegressorCV",
+    "History",
+    "Record",
+    "graft_path",
+    "l1_max",
+]

@@ -179,6 +179,22 @@ def graft_path(
         msg = f"smallest={smallest!r} must lie between 0 and 1: it is a share of the largest l1"
         raise ValueError(msg)
     template = estimator_for(y, loss, parameters)
+    return path_of(template, X, y, sample_weight, l1s=l1s, l0s=l0s, sizes=sizes, n_values=n_values, smallest=smallest)
+
+
+def path_of(
+    template: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    l1s: Any = None,
+    l0s: Any = None,
+    sizes: Any = None,
+    n_values: int = 100,
+    smallest: float = 1e-2,
+) -> GraftPath:
+    """Return the path of an estimator's criterion; what it goes along is as in :func:`graft_path`."""
     with threads(template.n_jobs):
         problem = template._problem(X, y, sample_weight)  # noqa: SLF001 -- the estimators' own encoding
         steps = _steps(problem, l1s, l0s, sizes, n_values, smallest)
