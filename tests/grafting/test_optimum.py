@@ -51,8 +51,9 @@ def assert_optimal(case: Case, model, tol: float = TOL) -> None:
     assert abs(model.objective_ - value) <= 1e-8 * max(abs(value), case.criterion.height())
 
 
-@every_problem
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize(
+    ("loss", "k", "seed"), [(loss, k, seed) for loss, k in EVERY for seed in range(25 if k == 1 else 12)]
+)
 def test_every_fit_satisfies_the_optimality_conditions(loss, k, seed, kernels):
     kernels(on=seed % 8 > 3)
     case = make_case(loss, seed, k=k)
@@ -200,6 +201,20 @@ def test_columns_ten_thousand_deviations_off_centre_are_no_obstacle(loss, storag
     Z = rng.standard_normal((80, 30))
     case = problem(loss, Z + 1e4, Z[:, :4].sum(axis=1), share=0.03)
     assert_optimal(case, replace(case, X=storage(case.X)).fit())
+
+
+@every_loss
+@pytest.mark.parametrize("penalty", ["ridge", "l1", "elastic"])
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 20))])
+def test_scales_from_1e_minus_8_to_1e8_as_they_are_are_no_obstacle(loss, penalty, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((30, 100)) * 10.0 ** rng.uniform(-8.0, 8.0, 100)
+    case = problem(loss, X, rng.standard_normal(30), share=1e-3, seed=seed, standardize=False)
+    l1 = case.criterion.l1 * (penalty != "ridge")
+    l2 = case.criterion.l1 * (penalty != "l1")
+    criterion = replace(case.criterion, l1=l1, l2=l2)
+    case = replace(case, parameters={**case.parameters, "l1": l1, "l2": l2}, criterion=criterion)
+    assert_optimal(case, case.fit())
 
 
 @every_loss

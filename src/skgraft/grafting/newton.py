@@ -15,6 +15,7 @@ from skgraft.grafting.hessian import FreeHessian
 Array = NDArray[np.float64]
 
 LEAST_DAMPING = 1e-5
+NO_DAMPING = 1e-14
 START_DAMPING = 1e-4
 # From true curvature to majorizer in two strides: on hard Huber problems strides of 10 or of 1000 take up to
 # ten times as many steps as strides of 100.
@@ -155,11 +156,12 @@ class Newton:
         A smooth loss keeps its promise near the optimum; only a step that brought much more than promised tells
         that the damping, not the loss, shaped the model.
         """
-        piecewise = self._target.loss.piecewise
         if useful < 0.25:
             self._damping = min(1.0, STRIDE * self._damping)
-        elif useful > (0.75 if piecewise else 1.5):
-            self._damping = max(LEAST_DAMPING if piecewise else 1e-14, self._damping / STRIDE)
+        elif useful > 1.5:
+            self._damping = max(NO_DAMPING, self._damping / STRIDE)
+        elif useful > 0.75 and self._target.loss.piecewise and self._damping > LEAST_DAMPING:
+            self._damping = max(LEAST_DAMPING, self._damping / STRIDE)
 
     def _move(
         self, point: Point, g: Array, gb: Array, w: Array, db: Array, penalty: Penalty
@@ -201,7 +203,7 @@ def _search(along: Callable[[float], float], value: float, promised: float, *, e
     noise = abs(promised) <= ROUNDING * abs(value)
     if at_one <= value + 1e-3 * promised or (noise and at_one <= value + 1e-13 * abs(value)):
         t = 1.0
-        while extend and t < 64.0 and along(2.0 * t) < at_one - 1e-3 * abs(value - at_one):
+        while extend and t < 1e6 and along(2.0 * t) < at_one - 1e-3 * abs(value - at_one):
             t *= 2.0
             at_one = along(t)
         return t
