@@ -125,7 +125,13 @@ class _GraftCV(BaseEstimator):
         return path_of(template, _safe_indexing(X, train), _safe_indexing(y, train), weight, **grid)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return how sample weights and groups reach the splitter and the scorer."""
+        """Return how sample weights and groups reach the splitter and the scorer.
+
+        Returns
+        -------
+        MetadataRouter
+            As in scikit-learn.
+        """
         return (
             MetadataRouter(owner=self)
             .add_self_request(self)
@@ -306,6 +312,7 @@ class GraftClassifierCV(_GraftCV, GraftClassifier):
         Returns
         -------
         self
+            The fitted estimator.
         """
         self._fit_path(X, y, sample_weight, params)
         return self
@@ -429,6 +436,7 @@ class GraftRegressorCV(_GraftCV, GraftRegressor):
         Returns
         -------
         self
+            The fitted estimator.
         """
         self._fit_path(X, y, sample_weight, params)
         return self

@@ -161,6 +161,11 @@ class _LinearGraft(SelectorMixin, BaseEstimator):
         ----------
         X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
             Samples.
+
+        Returns
+        -------
+        array, data frame or sparse matrix of shape (n_samples, n_selected)
+            The selected columns of X, in their order in X.
         """
         try:
             return super().transform(X)
@@ -188,7 +193,7 @@ def _gives_probabilities(estimator: GraftClassifier) -> bool:
 class GraftClassifier(ClassifierMixin, _LinearGraft):
     """Linear classifier that selects its features while it learns.
 
-    Minimises, over weights w and intercepts b of standardised features,
+    Minimises, over weights w and intercepts b of standardised features::
 
         C(w, b) = 1/Σs Σ_i s_i L(w·x_i + b, y_i) + l2 Σ_j a_j w_j² + l1 Σ_j a_j|w_j|
                   + group_l1 Σ_g √|g| ||w_g|| + l0 Σ_g cost_g [w_g ≠ 0]
@@ -389,6 +394,7 @@ class GraftClassifier(ClassifierMixin, _LinearGraft):
         Returns
         -------
         self
+            The fitted estimator.
         """
         with threads(self.n_jobs):
             self._solve(self._problem(X, y, sample_weight))
@@ -436,6 +442,11 @@ class GraftClassifier(ClassifierMixin, _LinearGraft):
         ----------
         X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
             Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            The scores w·x + b.
         """
         scores = self._scores(X)
         if scores.shape[1] == 1:
@@ -449,6 +460,11 @@ class GraftClassifier(ClassifierMixin, _LinearGraft):
         ----------
         X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
             Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Members of ``classes_``.
         """
         scores = self.decision_function(X)
         chosen = (scores > 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
@@ -462,6 +478,11 @@ class GraftClassifier(ClassifierMixin, _LinearGraft):
         ----------
         X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
             Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities in the order of ``classes_``.
         """
         from scipy.special import expit, softmax
 
@@ -481,6 +502,11 @@ class GraftClassifier(ClassifierMixin, _LinearGraft):
         ----------
         X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
             Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Logarithms in the order of ``classes_``.
         """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
@@ -615,6 +641,7 @@ class GraftRegressor(MultiOutputMixin, RegressorMixin, _LinearGraft):
         Returns
         -------
         self
+            The fitted estimator.
         """
         with threads(self.n_jobs):
             self._solve(self._problem(X, y, sample_weight))
@@ -645,6 +672,11 @@ class GraftRegressor(MultiOutputMixin, RegressorMixin, _LinearGraft):
         ----------
         X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
             Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+            w·x + b, or its exponential for ``loss="poisson"``.
         """
         scores = self._scores(X)
         mean = np.exp(scores) if self.loss_ == "poisson" else scores

@@ -47,6 +47,11 @@ class Record:
 class History(Sequence[Record]):
     """The records of a fit, in order.
 
+    Attributes
+    ----------
+    records : list of Record
+        One for each step.
+
     Examples
     --------
     >>> history = History([Record(1, 4, 0.3, 0.51, 1, 1.0, 0.002)])
@@ -75,7 +80,18 @@ class History(Sequence[Record]):
         return iter(self.records)
 
     def column(self, name: str) -> np.ndarray:
-        """Return one quantity over all steps."""
+        """Return one quantity over all steps.
+
+        Parameters
+        ----------
+        name : str
+            A field of :class:`~skgraft.grafting.Record`, such as ``"objective"``.
+
+        Returns
+        -------
+        ndarray of shape (n_steps,)
+            Its values.
+        """
         return np.array([getattr(record, name) for record in self.records])
 
     def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
@@ -85,6 +101,11 @@ class History(Sequence[Record]):
         ----------
         backend : {"pandas", "polars", "pyarrow"}
             The library of the frame; it must be installed.
+
+        Returns
+        -------
+        data frame
+            One row for each step, one column for each field of a record.
         """
         import narwhals as nw
 

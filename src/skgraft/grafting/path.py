@@ -25,7 +25,22 @@ Array = NDArray[np.float64]
 class PathPoint:
     """One model of a path, on the original scale of the features.
 
-    ``features`` are the selected ones in the order in which they came in, ``weights`` (n_outputs, n_selected) theirs.
+    Attributes
+    ----------
+    l1, l0, max_features
+        The parameters that the model was fitted with.
+    features : ndarray of int of shape (n_selected,)
+        The selected features in the order in which they came in.
+    weights : ndarray of shape (n_outputs, n_selected)
+        Their weights.
+    intercept : ndarray of shape (n_outputs,)
+        Intercepts.
+    objective : float
+        The criterion of the model.
+    total_cost : float
+        What its features cost together.
+    certificate : Certificate
+        How far it is from the optimum.
     """
 
     l1: float
@@ -89,14 +104,36 @@ class GraftPath(Sequence[PathPoint]):
         return np.stack([self.coef(i) for i in range(len(self))])
 
     def coef(self, index: int) -> Array:
-        """Return the weights (n_outputs, n_features) of one model."""
+        """Return the weights of one model.
+
+        Parameters
+        ----------
+        index : int
+            Which point of the path.
+
+        Returns
+        -------
+        ndarray of shape (n_outputs, n_features)
+            Weights on the original scale of the features.
+        """
         point = self.points[index]
         out = np.zeros((point.intercept.size, self.n_features))
         out[:, point.features] = point.weights
         return out
 
     def estimator(self, index: int) -> Any:
-        """Return one model as a fitted estimator, the same that a separate fit would give."""
+        """Return one model as a fitted estimator, the same that a separate fit would give.
+
+        Parameters
+        ----------
+        index : int
+            Which point of the path.
+
+        Returns
+        -------
+        GraftClassifier or GraftRegressor
+            Without ``history_`` and ``n_iter_``: the steps belong to the path.
+        """
         from copy import copy
 
         point = self.points[index]
