@@ -12,9 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from skgraft import GraftClassifier, GraftRegressor
 from skgraft.criterion import LOSSES, make_loss, resolve_prices
 from skgraft.grafting.fit import Controls, fit_linear
-from skgraft.grafting.linear import LinearProblem
 from skgraft.grafting.newton import Target, fit_intercept
 from skgraft.grafting.optimality import certify, model_scores
+from skgraft.grafting.problem import LinearProblem
 from skgraft.matrix import make_columns
 
 N, P = 50, 9

@@ -124,6 +124,50 @@ def test_gradient_is_the_product_with_the_standardised_copy(storage, center, sta
 
 @every_storage
 @centred
+@pytest.mark.usefixtures("_size", "_pieces")
+def test_gradient_of_some_columns_is_that_part_of_the_whole(storage, center):
+    X, dense, s = data(storage)
+    if "cs" not in storage:
+        X[:, 3] += 1e5 * X[:, 3].std()  # far off centre
+        dense = X.astype(np.float64)
+    Z = explicit(dense, s, center=center, standardize=True)
+    residual = np.random.default_rng(1).standard_normal((N, 3))
+    residual -= residual.mean(axis=0)
+    columns = make_columns(X, s, center=center, standardize=True)
+    for some in ([30, 5, 3, 2, 7, 0], [12], []):
+        which = np.array(some, np.intp)
+        found = columns.gradient_of(which, residual)
+        assert found.shape == (which.size, 3)
+        assert (np.abs(found - Z[:, which].T @ residual) <= 1e-9).all()
+        assert_allclose(found, columns.gradient(residual)[which], rtol=1e-9, atol=1e-11)
+
+
+@every_storage
+@centred
+@standardized
+@pytest.mark.usefixtures("_size")
+def test_length_is_the_weighted_root_mean_square(storage, center, standardize):
+    X, dense, s = data(storage)
+    Z = explicit(dense, s, center=center, standardize=standardize)
+    columns = make_columns(X, s, center=center, standardize=standardize)
+    assert_allclose(columns.length, np.sqrt(s @ Z**2), rtol=1e-10)
+
+
+@every_storage
+@pytest.mark.usefixtures("_size")
+def test_moments_of_very_large_and_very_small_numbers_are_finite(storage):
+    size = 1e15 if "float32" in storage else 1e160
+    dense, s = data(storage)[1], np.full(N, 1.0 / N)
+    for factor in (size, 1.0 / size):
+        scaled = stored(dense[:, 10:20] / np.abs(dense[:, 10:20]).max(axis=0) * factor, storage)
+        exact = (scaled.toarray() if sp.issparse(scaled) else scaled).astype(np.longdouble)
+        columns = make_columns(scaled, s, center=True, standardize=True)
+        assert_allclose(columns.scale, moments(exact, s)[1].astype(float), rtol=1e-10)
+        assert_allclose(columns.centre, moments(exact, s)[0].astype(float), rtol=1e-6)
+
+
+@every_storage
+@centred
 @standardized
 @pytest.mark.usefixtures("_pieces")
 def test_squares_are_weighted_sums_of_squares(storage, center, standardize):
@@ -179,7 +223,7 @@ def test_columns_taken_are_those_of_the_copy(storage, center):
 
 
 @every_storage
-@pytest.mark.usefixtures("_pieces")
+@pytest.mark.usefixtures("_size", "_pieces")
 def test_scale_is_the_weighted_standard_deviation(storage):
     X, dense, s = data(storage)
     columns = make_columns(X, s, center=True, standardize=True)
@@ -190,6 +234,7 @@ def test_scale_is_the_weighted_standard_deviation(storage):
 
 
 @every_storage
+@pytest.mark.usefixtures("_size")
 def test_scale_through_zero_is_the_root_mean_square(storage):
     X, dense, s = data(storage)
     columns = make_columns(X, s, center=False, standardize=True)
@@ -200,6 +245,7 @@ def test_scale_through_zero_is_the_root_mean_square(storage):
 
 @every_storage
 @pytest.mark.parametrize("n", [2, 3, 7, 10, 30, 49, 87, 93, 100, 1000])
+@pytest.mark.usefixtures("_size")
 def test_constant_columns_are_recognised_whatever_the_rounding_of_the_weights(storage, n):
     rng = np.random.default_rng(n)
     values = np.array([1.0, 7.3, -1e5, 0.1, 1e-8, 1e8, 1.0 / 3.0])
@@ -216,6 +262,7 @@ def test_constant_columns_are_recognised_whatever_the_rounding_of_the_weights(st
 
 
 @every_storage
+@pytest.mark.usefixtures("_size")
 def test_a_column_constant_on_the_rows_that_count_is_constant(storage):
     X = np.column_stack([np.r_[5.0, 9.0, np.full(20, 3.0)], np.arange(22.0)])
     s = np.r_[0.0, 0.0, np.full(20, 0.05)]
@@ -225,6 +272,7 @@ def test_a_column_constant_on_the_rows_that_count_is_constant(storage):
 
 @every_storage
 @pytest.mark.parametrize("offset", [1e4, 1e8])
+@pytest.mark.usefixtures("_size")
 def test_deviation_survives_a_large_offset(storage, offset):
     if "float32" in storage:
         offset = min(offset, 1e4)  # beyond that, float32 holds no deviation of one

@@ -132,7 +132,9 @@ class Prices:
         return float(self.charge[self._touched(support_mask)].sum())
 
     def _touched(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        return np.bincount(self.bags.of[mask], minlength=self.bags.n_bags) > 0
+        touched = np.zeros(self.bags.n_bags, bool)
+        touched[self.bags.of[mask]] = True
+        return touched
 
 
 def resolve_prices(

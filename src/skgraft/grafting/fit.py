@@ -13,10 +13,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skgraft.criterion.certificate import Certificate
 from skgraft.grafting.history import History, Record
-from skgraft.grafting.linear import LinearModel, LinearProblem
+from skgraft.grafting.linear import LinearModel
 from skgraft.grafting.loop import Monitor, Settings, Stop, graft
 from skgraft.grafting.optimality import Check, certify, check, is_bounded
 from skgraft.grafting.polish import polish as polish_model
+from skgraft.grafting.problem import LinearProblem
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -87,7 +88,7 @@ def fit_linear(problem: LinearProblem, controls: Controls, start: tuple[Array, A
     finally:
         monitor.close()
     assert model is not None  # noqa: S101 -- Stop comes from a step, and steps have a model
-    fit = _certified(model, saved, controls, monitor.history, finished=finished)
+    fit = conclude(model, _checked(model, saved), saved, controls, monitor.history, finished=finished)
     if interrupted:
         _warn("Interrupted: this is the best model so far, not the optimum.")
     elif not fit.certificate.converged and controls.effort != "newest" and not monitor.stopped:
@@ -176,10 +177,11 @@ def _warn(message: str) -> None:
     warnings.warn(message, ConvergenceWarning, stacklevel=5)
 
 
-def _certified(model: LinearModel, saved: Any, controls: Controls, history: History, *, finished: bool) -> LinearFit:
-    """Certify a saved state from its coefficients alone: nothing the solver kept is trusted."""
-    weights, intercept = model.coefficients(saved)
-    return conclude(model, certify(model.problem, weights, intercept), saved, controls, history, finished=finished)
+def _checked(model: LinearModel, saved: Any) -> Check:
+    """Check a saved state: by the model where it is still there, else from the coefficients alone."""
+    if saved.point is model.point:
+        return check_model(model)
+    return certify(model.problem, *model.coefficients(saved))
 
 
 def conclude(

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.grafting.linear import Layout, LinearModel, LinearProblem, make_penalty
+from skgraft.grafting.linear import LinearModel
+from skgraft.grafting.problem import Layout, LinearProblem, make_penalty
 
 Array = NDArray[np.float64]
 
@@ -66,8 +67,7 @@ def null_l1(problem: LinearProblem) -> float:
     start = replace(problem, l1=1.0)
     model = LinearModel(start)
     model.open_first(None, 1e-10 * float(np.abs(model.null_gradient).max(initial=0.0)))
-    model.gradient_test()
-    gradient = model.all_gradients
+    gradient = model.exact_gradient()
     layout = Layout(start)
     a = make_penalty(start, layout).l1  # with l1 = 1 these are the penalty weights
     pull = np.maximum(-gradient, 0.0) if problem.positive else np.abs(gradient)

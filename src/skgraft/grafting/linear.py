@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.criterion.losses import Loss
 from skgraft.criterion.penalties import Penalty
-from skgraft.criterion.prices import Prices
 from skgraft.grafting.hessian import FreeHessian
 from skgraft.grafting.loop import Candidates
-from skgraft.grafting.newton import Newton, Point, Target, fit_intercept
+from skgraft.grafting.newton import Newton, Point, fit_intercept
 from skgraft.grafting.orthant import OrthantMemory, orthant_step, pseudo_gradient
-from skgraft.matrix import DenseBlock, DenseColumns, SparseColumns
+from skgraft.grafting.problem import Layout, LinearProblem, make_penalty
+from skgraft.grafting.screening import ScreenedGradient
+from skgraft.matrix import DenseBlock
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -28,118 +27,12 @@ NEAR = 0.8  # a weight back at zero stays free while its gradient is within this
 
 
 @dataclass(frozen=True)
-class LinearProblem:
-    """A criterion over linear models: X, targets and penalties, all in standardised coordinates.
-
-    ``l1``, ``l2`` and ``group_l1`` are the coefficients of eq. 7; ``penalty_weight`` is a_j per feature;
-    ``l0`` and ``prices`` say what features cost.
-    """
-
-    columns: DenseColumns | SparseColumns
-    target: Target
-    prices: Prices
-    penalty_weight: Array
-    l1: float = 0.0
-    l2: float = 0.0
-    group_l1: float = 0.0
-    l0: float = 0.0
-    positive: bool = False
-
-    @property
-    def convex(self) -> bool:
-        """Whether no feature has a price and no budget limits them."""
-        return self.l0 == 0.0 and self.prices.max_features is None and self.prices.max_cost is None
-
-    @property
-    def n_outputs(self) -> int:
-        """Number of outputs."""
-        return self.target.n_outputs
-
-    @property
-    def n_features(self) -> int:
-        """Number of input features."""
-        return self.columns.n_columns
-
-    @property
-    def loss(self) -> Loss:
-        """The loss."""
-        return self.target.loss
-
-
-@dataclass(frozen=True)
 class Saved:
     """A model to come back to: the open units, when each of them came in, and the point they were at."""
 
     units: Index
     arrival: Index
     point: Point
-
-
-class Layout:
-    """The order in which weights (feature, output) are laid out, and the units the loop opens and closes.
-
-    With a group norm the units are the bags, whose weights lie together; else, where features have prices,
-    a unit is a feature; else it is a single weight.
-    """
-
-    def __init__(self, problem: LinearProblem) -> None:
-        p, n_outputs = problem.n_features, problem.n_outputs
-        bags = problem.prices.bags
-        self.n_outputs = n_outputs
-        self.grouped = problem.group_l1 > 0.0
-        self.features = np.argsort(bags.of, kind="stable") if self.grouped else np.arange(p)
-        self.trivial = bool((self.features == np.arange(p)).all())
-        if self.grouped:
-            sizes = bags.sizes * n_outputs
-        elif not problem.convex:
-            sizes = np.full(p, n_outputs)
-        else:
-            sizes = np.ones(p * n_outputs, np.intp)
-        self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
-        self.sizes = sizes
-        self.single = self.starts.size == p * n_outputs + 1
-
-    @property
-    def n_units(self) -> int:
-        """Number of units."""
-        return self.starts.size - 1
-
-    def feature(self, weight: Any) -> Any:
-        """Return the feature of each weight."""
-        return self.features[weight // self.n_outputs]
-
-    def output(self, weight: Index) -> Index:
-        """Return the output of each weight."""
-        return np.asarray(weight % self.n_outputs)
-
-    def flat(self, by_feature: NDArray[Any]) -> NDArray[Any]:
-        """Lay out an array of shape (n_features, n_outputs)."""
-        return (by_feature if self.trivial else by_feature[self.features]).ravel()
-
-    def weights(self, units: Index) -> Index:
-        """Return the weights of some units, in that order."""
-        if self.single:
-            return units
-        sizes = self.sizes[units]
-        ends = np.cumsum(sizes)
-        total = int(ends[-1]) if ends.size else 0
-        return np.asarray(np.repeat(self.starts[units] - (ends - sizes), sizes) + np.arange(total))
-
-    def over_units(self, ufunc: Any, per_weight: NDArray[Any]) -> NDArray[Any]:
-        """Reduce a value of every weight to one of every unit."""
-        return per_weight if self.single else np.asarray(ufunc.reduceat(per_weight, self.starts[:-1]))
-
-
-def make_penalty(problem: LinearProblem, layout: Layout) -> Penalty:
-    """Return the convex penalty of the problem over all weights, as laid out."""
-    a = layout.flat(np.repeat(problem.penalty_weight[:, None], problem.n_outputs, axis=1))
-    l1, ridge = problem.l1 * a, 2.0 * problem.l2 * a
-    if not layout.grouped:
-        return Penalty(l1, ridge, np.zeros(a.size), np.arange(a.size + 1), problem.positive)
-    bags = problem.prices.bags
-    norm = problem.group_l1 * np.sqrt(bags.sizes)
-    norm[np.maximum.reduceat(a, layout.starts[:-1]) == 0.0] = 0.0  # a bag that nothing penalises
-    return Penalty(l1, ridge, norm, layout.starts, problem.positive)
 
 
 class LinearModel:
@@ -152,6 +45,7 @@ class LinearModel:
         self._target = problem.target
         self._bag_of = problem.prices.bags.of
         self._charge = problem.prices.charge
+        self._gradients = ScreenedGradient(problem.columns, problem.target.weight, self.layout)
         self._reset()
         intercept = self._target.loss.start(self._target.y, self._target.weight) if self._target.intercept else None
         zero = np.zeros(problem.n_outputs)
@@ -160,8 +54,8 @@ class LinearModel:
         b, scores = fit_intercept(self._target, scores, b)
         self.null_value = self._target.value(scores)
         self._point = Point(np.empty(0), b, scores)
-        self.null_gradient = self._flat_gradient()
-        self._gradient = self.null_gradient
+        self._gradient = self._gradients.exact(self._target.residual(scores))
+        self.null_gradient = self._gradient.copy()
         self._fresh = True  # whether the gradient is that of the present point
 
     def _reset(self) -> None:
@@ -258,11 +152,18 @@ class LinearModel:
         return self._priced_candidates(closed, pull)
 
     def evidence(self) -> tuple[Array, Array]:
-        """Return the scores, computed afresh from the weights, and the loss gradient of all weights there."""
+        """Return the scores, computed afresh from the weights, and the loss gradient of all weights there.
+
+        Where nothing is priced, a gradient that cannot leave the subdifferential at zero may be an earlier one.
+        """
         if not self._fresh:
             # sums of many steps drift
             self._point = self._exact_scores(self._point)
-            self._gradient = self._flat_gradient()
+            residual = self._target.residual(self._point.scores)
+            if self.problem.convex:
+                self._gradient = self._gradients.beyond(residual, self.penalty, self.layout.feature(self._weights))
+            else:
+                self._gradient = self._gradients.exact(residual)
             self._fresh = True
         return self._point.scores, self._gradient
 
@@ -466,11 +367,12 @@ class LinearModel:
         """Go on with other coefficients of the penalties: same data, same units, same point."""
         self.problem = problem
         self.penalty = make_penalty(problem, self.layout)
+        self._fresh = False  # what could not matter under the old penalty may matter now
         self._restrict()
 
-    def _flat_gradient(self) -> Array:
-        residual = self._target.residual(self._point.scores)
-        return self.layout.flat(self.problem.columns.gradient(residual))
+    def exact_gradient(self) -> Array:
+        """Return the loss gradient of all weights where the model is."""
+        return self._gradients.exact(self._target.residual(self._exact_scores(self._point).scores))
 
     # -- what a polish asks ----------------------------------------------------------------------------------
 

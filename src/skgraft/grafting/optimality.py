@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from skgraft.criterion.certificate import duality_gap
 from skgraft.criterion.penalties import Penalty
-from skgraft.grafting.linear import Layout, LinearProblem, make_penalty
 from skgraft.grafting.newton import fit_intercept
+from skgraft.grafting.problem import Layout, LinearProblem, make_penalty
 
 Array = NDArray[np.float64]
 

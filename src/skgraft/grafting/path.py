@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_array
 from skgraft.criterion.certificate import Certificate
 from skgraft.grafting.fit import Controls, LinearFit, begin, check_model, conclude, run
 from skgraft.grafting.l1max import estimator_for, null_l1
-from skgraft.grafting.linear import LinearProblem
 from skgraft.grafting.loop import Monitor
+from skgraft.grafting.problem import LinearProblem
 from skgraft.grafting.threads import threads
 
 Array = NDArray[np.float64]

@@ -17,7 +17,8 @@ Array = NDArray[np.float64]
 class Columns(Protocol):
     """Standardised columns (x - centre)/scale of a matrix that is never copied as a whole.
 
-    ``size`` is the number of stored cells, by which solvers choose between compiled and plain code.
+    ``size`` is the number of stored cells, by which solvers choose between compiled and plain code; ``length`` is
+    the weighted root mean square of every standardised column.
     """
 
     n_rows: int
@@ -26,9 +27,17 @@ class Columns(Protocol):
     centre: Array
     scale: Array
     too_large: NDArray[np.bool_]
+    length: Array
 
     def gradient(self, residual: Array) -> Array:
         """Return the product of all standardised columns with a residual (n_rows, n_outputs)."""
+
+    def gradient_of(self, columns: NDArray[np.intp], residual: Array) -> Array:
+        """Return the same for some columns only."""
+
+    @property
+    def picks(self) -> float:
+        """How many times dearer a column alone is than a column among all."""
 
     def squares(self, weight: Array) -> Array:
         """Return the weighted sum of squares of every standardised column."""

@@ -15,6 +15,7 @@ BLOCK_CELLS = 1 << 19  # cells of a temporary block of columns: 4 MiB
 OFFSET = 1e4  # mean/standard deviation beyond which X'r - mean·Σr would lose digits
 TOO_LARGE = 1e120  # deviations beyond which products of three numbers would overflow
 COMPILED_CELLS = 200_000  # below this many cells plain NumPy is as fast as waiting for a compiler
+SAFE_SQUARES = (1e-250, 1e250)  # outside, a variance may have lost digits by underflow or overflow
 
 
 class DenseColumns:
@@ -31,6 +32,7 @@ class DenseColumns:
         self.constant = spread <= noise if center else spread == 0.0
         self.scale = np.where(self.constant, 1.0, spread) if standardize else np.ones(self.n_columns)
         self.too_large = spread / self.scale > TOO_LARGE
+        self.length = np.where(self.constant, 0.0, spread / self.scale)
         self._offset = np.flatnonzero(np.abs(self.centre) > OFFSET * np.where(self.constant, np.inf, spread))
 
     def gradient(self, residual: Array) -> Array:
@@ -43,6 +45,30 @@ class DenseColumns:
         g /= self.scale[:, None]
         g[self.constant] = 0.0
         return g
+
+    def gradient_of(self, columns: Index, residual: Array) -> Array:
+        """Return the product of some standardised columns with the residual."""
+        g = np.empty((columns.size, residual.shape[1]))
+        if self.size > COMPILED_CELLS and self.X.flags.f_contiguous:
+            from skgraft.matrix._kernels import dense_gradient_of
+
+            dense_gradient_of(self.X.T, columns, np.ascontiguousarray(residual.T), g)
+        else:
+            for part in _parts(columns.size, self.n_rows):
+                g[part] = self.X[:, columns[part]].astype(np.float64).T @ residual
+        g -= np.outer(self.centre[columns], residual.sum(axis=0))
+        far = np.flatnonzero(np.isin(columns, self._offset))
+        for part in _parts(far.size, self.n_rows):
+            some = columns[far[part]]
+            g[far[part]] = (self.X[:, some].astype(np.float64) - self.centre[some]).T @ residual
+        g /= self.scale[columns, None]
+        g[self.constant[columns]] = 0.0
+        return g
+
+    @property
+    def picks(self) -> float:
+        """How many times dearer a column alone is than a column among all."""
+        return 1.0 if self.X.flags.f_contiguous else 16.0
 
     def squares(self, weight: Array) -> Array:
         """Return the weighted sum of squares of every standardised column."""
@@ -87,11 +113,28 @@ class DenseColumns:
 
     def _moments(self, weight: Array) -> tuple[Array, Array]:
         """Return weighted means and standard deviations, in two passes: E[x²] - mean² would cancel."""
-        mean = np.empty(self.n_columns)
-        deviation = np.empty(self.n_columns)
+        flags = self.X.flags
+        if self.size <= COMPILED_CELLS or not (weight > 0.0).all() or not (flags.c_contiguous or flags.f_contiguous):
+            return self._plain_moments(weight, np.arange(self.n_columns))
+        from skgraft.matrix._kernels import column_moments, row_moments
+
+        mean, variance = np.empty(self.n_columns), np.empty(self.n_columns)
+        if flags.c_contiguous:
+            row_moments(self.X, weight, 0, mean, variance)
+        else:
+            column_moments(self.X.T, weight, 0, mean, variance)
+        deviation = np.sqrt(variance)
+        low, high = SAFE_SQUARES
+        unsafe = np.flatnonzero(~((variance >= low) & (variance <= high)))
+        mean[unsafe], deviation[unsafe] = self._plain_moments(weight, unsafe)
+        return mean, deviation
+
+    def _plain_moments(self, weight: Array, columns: Index) -> tuple[Array, Array]:
+        """Return means and deviations of some columns, whatever the size of their numbers."""
+        mean, deviation = np.empty(columns.size), np.empty(columns.size)
         counted = int(np.argmax(weight > 0.0))
-        for part in _parts(self.n_columns, self.n_rows):
-            block = self.X[:, part].astype(np.float64)
+        for part in _parts(columns.size, self.n_rows):
+            block = self.X[:, columns[part]].astype(np.float64)
             first = block[counted].copy()
             block -= first  # exact for nearby numbers, so large offsets leave no rounding in the sums
             block[weight == 0.0] = 0.0

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from skgraft.matrix.dense import OFFSET, TOO_LARGE
+from skgraft.matrix.dense import OFFSET, SAFE_SQUARES, TOO_LARGE
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -38,6 +38,7 @@ class SparseColumns:
         far = np.abs(self.centre) > OFFSET * np.where(self.constant, np.inf, spread)
         self._offset = far & full
         self.shift = np.where(self.constant | self._offset, 0.0, self.centre / self.scale)
+        self.length = np.where(self.constant, 0.0, spread / self.scale)
 
     def gradient(self, residual: Array) -> Array:
         """Return the product of all standardised columns with the residual."""
@@ -49,6 +50,27 @@ class SparseColumns:
             far = np.flatnonzero(self._offset)
             g[far] = self.take(far).T @ residual
         return g
+
+    def gradient_of(self, columns: Index, residual: Array) -> Array:
+        """Return the product of some standardised columns with the residual."""
+        if self.X.format != "csc" or self.size <= COMPILED_STORED:
+            return np.asarray(self.gradient(residual)[columns])
+        from skgraft.matrix._kernels import csc_gradient_of
+
+        X, g = self.X, np.empty((columns.size, residual.shape[1]))
+        csc_gradient_of(X.data, X.indices, X.indptr, columns, np.ascontiguousarray(residual), g)
+        g /= self.scale[columns, None]
+        g -= np.outer(self.shift[columns], residual.sum(axis=0))
+        g[self.constant[columns]] = 0.0
+        far = np.flatnonzero(self._offset[columns])
+        if far.size:
+            g[far] = self.take(columns[far]).T @ residual
+        return g
+
+    @property
+    def picks(self) -> float:
+        """How many times dearer a column alone is than a column among all."""
+        return 1.0 if self.X.format == "csc" else np.inf
 
     def squares(self, weight: Array) -> Array:
         """Return the weighted sum of squares of every standardised column."""
@@ -85,6 +107,24 @@ class SparseColumns:
 
     def _moments(self, weight: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
         """Return weighted means and standard deviations, and which columns have no zero cell."""
+        if self.size <= COMPILED_STORED:
+            return self._plain_moments(weight)
+        from skgraft.matrix._kernels import csc_moments, csr_moments
+
+        X, p = self.X, self.n_columns
+        mean, squares, stored = np.zeros(p), np.zeros(p), np.zeros(p)
+        kernel = csc_moments if X.format == "csc" else csr_moments
+        kernel(X.data, X.indices, X.indptr, weight, mean, squares, stored)
+        count = np.diff(X.indptr) if X.format == "csc" else np.bincount(X.indices, minlength=p)
+        with np.errstate(over="ignore"):
+            variance = squares + self._left(stored) * mean**2
+        low, high = SAFE_SQUARES
+        if not ((variance == 0.0) & (mean == 0.0) | (variance >= low) & (variance <= high)).all():
+            return self._plain_moments(weight)
+        return mean, np.sqrt(variance), count == self.n_rows
+
+    def _plain_moments(self, weight: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """Return the same, whatever the size of the numbers."""
         p = self.n_columns
         mean, stored, squares = np.zeros(p), np.zeros(p), np.zeros(p)
         count, unit = np.zeros(p, np.intp), np.zeros(p)
@@ -96,10 +136,13 @@ class SparseColumns:
         unit = np.where(unit > 0.0, unit, 1.0)  # the largest number, in whose units every square is a float
         for columns, rows, data in self._cells():
             squares += np.bincount(columns, weight[rows] * ((data - mean[columns]) / unit[columns]) ** 2, p)
-        # deviations of the stored cells plus those of the cells that are zero, if any weight is left for them
+        return mean, unit * np.sqrt(squares + self._left(stored) * (mean / unit) ** 2), count == self.n_rows
+
+    def _left(self, stored: Array) -> Array:
+        """Return the weight left for the cells of each column that are zero, free of rounding."""
         left = 1.0 - stored
         left[left <= self.n_rows * np.finfo(np.float64).eps] = 0.0
-        return mean, unit * np.sqrt(squares + left * (mean / unit) ** 2), count == self.n_rows
+        return left
 
     def _cells(self) -> Any:
         """Yield the stored cells in blocks, as column, row and value arrays."""
