@@ -1,0 +1,166 @@
+"""The grafting paper (Perkins, Lacker and Theiler 2003): its experiments again, ours beside the paper's.
+
+Run by ``make papers`` or ``python -m papers.grafting``. Results go to ``papers/results``: ``grafting.json`` holds what
+was measured, ``grafting.md`` the tables, and PNG files the figures.
+"""
+
+import argparse
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from papers._grafting import comparison_figures, comparison_report, irrelevant_report, paper
+from papers._grafting.comparison import Run, compare, measure_times
+from papers._grafting.irrelevant import Outcome, run_irrelevant
+from papers._grafting.problems import load_problems
+from papers._tables import Table
+
+RESULTS = Path(__file__).parent / "results"
+EXPERIMENTS = ("irrelevant", "error", "time")
+Section = dict[str, Any]
+
+
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="python -m papers.grafting", description=__doc__.split("\n\n")[0])
+    parser.add_argument(
+        "--only", type=_experiments, default=EXPERIMENTS, help=f"some of {','.join(EXPERIMENTS)}, with commas"
+    )
+    parser.add_argument("--repetitions", type=_count, help="of the irrelevant-features experiment (default 200)")
+    parser.add_argument("--instances", type=_count, help="or splits of data sets A to E (default 10; for times 3)")
+    parser.add_argument("--quick", action="store_true", help="few repetitions; stored only where --output says")
+    parser.add_argument("--render", action="store_true", help="measure nothing: tables and figures from what is stored")
+    parser.add_argument("--n-jobs", type=int, default=2, help="processes (default 2); times are taken with one")
+    parser.add_argument("--output", type=Path, help=f"where results are stored (default {RESULTS.parent.name}/results)")
+    options = parser.parse_args(arguments)
+    options.repetitions = options.repetitions or (10 if options.quick else 200)
+    options.tuning = 5 if options.quick else 40
+    options.timed = options.instances or (1 if options.quick else 3)
+    options.instances = options.instances or (1 if options.quick else 10)
+    options.only = () if options.render else options.only
+    if options.output is None and not options.quick:
+        options.output = RESULTS
+    return options
+
+
+def _experiments(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(","))
+    unknown = [name for name in names if name not in EXPERIMENTS]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(EXPERIMENTS)}")
+    return names
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
+    return number
+
+
+def measure_irrelevant(options: argparse.Namespace) -> Section:
+    """Run section 2.2.2."""
+    outcomes = run_irrelevant(options.repetitions, options.tuning, options.n_jobs)
+    return {"repetitions": options.repetitions, "tuning": options.tuning, "records": _stored(outcomes)}
+
+
+def measure_error(options: argparse.Namespace) -> Section:
+    """Run the comparison of figure 3."""
+    problems = load_problems()
+    runs = compare(problems.present, options.instances, options.n_jobs)
+    return {"instances": options.instances, "missing": problems.missing, "records": _stored(runs)}
+
+
+def measure_time(options: argparse.Namespace) -> Section:
+    """Run the timings of table 3."""
+    problems = load_problems()
+    runs = measure_times(problems.present, options.timed)
+    return {"instances": options.timed, "missing": problems.missing, "records": _stored(runs)}
+
+
+def _stored(records: Sequence[Any]) -> list[dict[str, Any]]:
+    return [{name: _rounded(value) for name, value in asdict(record).items()} for record in records]
+
+
+def _rounded(value: Any) -> Any:
+    return float(f"{value:.10g}") if isinstance(value, float) else value
+
+
+MEASURE: Mapping[str, Callable[[argparse.Namespace], Section]] = {
+    "irrelevant": measure_irrelevant,
+    "error": measure_error,
+    "time": measure_time,
+}
+
+
+def tables(name: str, section: Section) -> list[Table]:
+    """Return the tables of an experiment from what was stored of it."""
+    if name == "irrelevant":
+        return irrelevant_report.tables([Outcome(**r) for r in section["records"]], section["repetitions"])
+    runs = [Run(**record) for record in section["records"]]
+    show = comparison_report.error_tables if name == "error" else comparison_report.time_tables
+    return show(runs, section["instances"], section["missing"])
+
+
+def draw(name: str, section: Section, folder: Path) -> str:
+    """Draw the figure of an experiment and return its file name."""
+    if name == "irrelevant":
+        outcomes = [Outcome(**record) for record in section["records"]]
+        irrelevant_report.draw(outcomes, section["repetitions"], folder)
+        return irrelevant_report.FIGURE
+    runs = [Run(**record) for record in section["records"]]
+    if name == "error":
+        comparison_figures.draw_figure_3(runs, section["instances"], folder)
+        return comparison_figures.FIGURE_3
+    comparison_figures.draw_times(runs, section["instances"], folder)
+    return comparison_figures.TIMES
+
+
+def store(sections: Mapping[str, Section], folder: Path) -> None:
+    """Write what was measured, its tables and its figures; experiments not run this time keep their results."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "grafting.json"
+    earlier = json.loads(path.read_text()) if path.exists() else {}
+    merged = {name: sections.get(name, earlier.get(name)) for name in EXPERIMENTS}
+    merged = {name: section for name, section in merged.items() if section is not None}
+    path.write_text(_json(merged))
+    parts = ["# The grafting paper, ours beside the paper's\n", f"{paper.CITATION}.\n", "Made by `make papers`.\n"]
+    for name, section in merged.items():
+        figure = draw(name, section, folder)
+        parts += [table.markdown() for table in tables(name, section)]
+        parts.append(f"![{name}]({figure})\n")
+    (folder / "grafting.md").write_text("\n".join(parts))
+
+
+def _json(sections: Mapping[str, Section]) -> str:
+    """Return JSON with one record a line, so that a change shows as such."""
+    written = []
+    for name, section in sections.items():
+        head = {key: value for key, value in section.items() if key != "records"}
+        lines = ",\n".join(json.dumps(record) for record in section["records"])
+        written.append(f'{json.dumps(name)}: {json.dumps(head)[:-1]}, "records": [\n{lines}\n]}}')
+    return "{\n" + ",\n".join(written) + "\n}\n"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the experiments asked for, print their tables and store everything."""
+    options = parse(arguments)
+    sections = {}
+    for name in options.only:
+        begin = perf_counter()
+        sections[name] = MEASURE[name](options)
+        for table in tables(name, sections[name]):
+            print(table.markdown(), flush=True)
+        print(f"({name}: {perf_counter() - begin:.0f} seconds)\n", flush=True)
+    if options.output is None:
+        print("A quick run is not stored; --output FOLDER stores it.")
+    else:
+        store(sections, options.output)
+        print(f"Stored in {options.output}: grafting.md, grafting.json and the figures.")
+
+
+if __name__ == "__main__":
+    main()
