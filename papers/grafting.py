@@ -105,34 +105,43 @@ def tables(name: str, section: Section) -> list[Table]:
     return show(runs, section["instances"], section["missing"])
 
 
-def draw(name: str, section: Section, folder: Path) -> str:
-    """Draw the figure of an experiment and return its file name."""
+FIGURES = {
+    "irrelevant": irrelevant_report.FIGURE,
+    "error": comparison_figures.FIGURE_3,
+    "time": comparison_figures.TIMES,
+}
+
+
+def draw(name: str, section: Section, folder: Path) -> None:
+    """Draw the figure of an experiment."""
     if name == "irrelevant":
         outcomes = [Outcome(**record) for record in section["records"]]
         irrelevant_report.draw(outcomes, section["repetitions"], folder)
-        return irrelevant_report.FIGURE
+        return
     runs = [Run(**record) for record in section["records"]]
-    if name == "error":
-        comparison_figures.draw_figure_3(runs, section["instances"], folder)
-        return comparison_figures.FIGURE_3
-    comparison_figures.draw_times(runs, section["instances"], folder)
-    return comparison_figures.TIMES
+    picture = comparison_figures.draw_figure_3 if name == "error" else comparison_figures.draw_times
+    picture(runs, section["instances"], folder)
+
+
+def page(sections: Mapping[str, Section]) -> str:
+    """Return all tables and figures as one page."""
+    parts = ["# The grafting paper, ours beside the paper's\n", f"{paper.CITATION}.\n", "Made by `make papers`.\n"]
+    for name, section in sections.items():
+        parts += [table.markdown() for table in tables(name, section)]
+        parts.append(f"![{name}]({FIGURES[name]})\n")
+    return "\n".join(parts)
 
 
 def store(sections: Mapping[str, Section], folder: Path) -> None:
     """Write what was measured, its tables and its figures; experiments not run this time keep their results."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "grafting.json"
-    earlier = json.loads(path.read_text()) if path.exists() else {}
-    merged = {name: sections.get(name, earlier.get(name)) for name in EXPERIMENTS}
-    merged = {name: section for name, section in merged.items() if section is not None}
-    path.write_text(_json(merged))
-    parts = ["# The grafting paper, ours beside the paper's\n", f"{paper.CITATION}.\n", "Made by `make papers`.\n"]
+    known = (json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}) | dict(sections)
+    merged = {name: known[name] for name in EXPERIMENTS if name in known}
+    path.write_text(_json(merged), encoding="utf-8")
+    (folder / "grafting.md").write_text(page(merged), encoding="utf-8")
     for name, section in merged.items():
-        figure = draw(name, section, folder)
-        parts += [table.markdown() for table in tables(name, section)]
-        parts.append(f"![{name}]({figure})\n")
-    (folder / "grafting.md").write_text("\n".join(parts))
+        draw(name, section, folder)
 
 
 def _json(sections: Mapping[str, Section]) -> str:
@@ -155,6 +164,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for table in tables(name, sections[name]):
             print(table.markdown(), flush=True)
         print(f"({name}: {perf_counter() - begin:.0f} seconds)\n", flush=True)
+        if options.output is not None:  # at once, so that a later failure takes nothing along
+            store(sections, options.output)
     if options.output is None:
         print("A quick run is not stored; --output FOLDER stores it.")
     else:

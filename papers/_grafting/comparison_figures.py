@@ -56,8 +56,8 @@ def draw_figure_3(runs: Sequence[Run], instances: int, folder: Path) -> None:
     panels[1].set_ylim(0, 4000)
     panels[2].axhline(0.0, color="black", linewidth=0.8)
     panels[2].set_ylim(-1.1, 1.3)
-    for data_set in (3, 4):
-        panels[2].text(data_set, 0.1, "truth not known", ha="center", fontsize=9, color="#555555")
+    for place in (3, 4):
+        panels[2].text(place, 0.1, "truth not known", ha="center", fontsize=9, color="#555555")
     _legend(figure, panels[0])
     figure.suptitle(
         f"Ours on data sets A to E: mean ± standard error of {instances} instances or splits, the mean as a number"
@@ -112,12 +112,14 @@ def _legend(figure: Any, axes: Any) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    handles = [Patch(color=_COLOURS[key], label=f"({key}) {ALGORITHMS[key].name}") for key in sorted(ALGORITHMS)]
+    handles: list[Any] = [
+        Patch(color=_COLOURS[key], label=f"({key}) {ALGORITHMS[key].name}") for key in sorted(ALGORITHMS)
+    ]
     handles.append(
         Line2D([], [], marker="D", color="white", markeredgecolor="black", label="ours with the paper's parameters")
     )
-    handles.append(Line2D([], [], color="black", linewidth=1.5, label="error, or its range, that the paper states"))
-    figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)
+    handles.append(Line2D([], [], color="black", linewidth=1.5, label="error (or range) in the paper"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=4, columnspacing=1.2, frameon=False)
     axes.set_ylim(0.0, 0.62)
 
 

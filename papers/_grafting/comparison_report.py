@@ -102,7 +102,7 @@ def _spelt(parameters: Mapping[str, float]) -> str:
 def time_tables(runs: Sequence[Run], instances: int, missing: Mapping[str, str]) -> list[Table]:
     """Return table 3: seconds, and how many times longer gradient descent on all weights takes than grafting."""
     found = Runs(runs)
-    lines = []
+    lines: list[list[str]] = []
     for key, name in rows():
         if (key in ALGORITHMS and not ALGORITHMS[key].timed) or key in {"g", "h"}:
             continue

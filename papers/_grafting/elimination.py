@@ -76,7 +76,7 @@ def _damped(A: Array, y: Array, w: Array, penalty: Array, step: Array, value: Ar
     return np.where(keep[:, None], w, new), np.where(keep, value, new_value)
 
 
-def eliminate_backward(X: Array, y: Array) -> dict[int, Array]:
+def eliminate_backward(X: Array, y: Array, resolution: float = 0.0) -> dict[int, Array]:
     """Drop, one after the other, the feature whose loss raises the criterion least.
 
     Parameters
@@ -85,6 +85,8 @@ def eliminate_backward(X: Array, y: Array) -> dict[int, Array]:
         Features of problems of the same size.
     y : ndarray of shape (n_problems, n_samples)
         Labels, -1 or +1.
+    resolution : float, default=0.0
+        Criteria that differ by less are taken for equal, and chance decides: what a search that stops early can tell.
 
     Returns
     -------
@@ -95,9 +97,12 @@ def eliminate_backward(X: Array, y: Array) -> dict[int, Array]:
     n_problems, _, p = X.shape
     kept = np.tile(np.arange(p), (n_problems, 1))
     weights = {p: logistic_fits(X, y)[0]}
+    rng = np.random.default_rng(0)
     for size in range(p - 1, 0, -1):
         rests = np.stack([np.delete(kept, i, axis=1) for i in range(size + 1)], axis=1)
         fits, objective = _fit_subsets(X, y, rests)
+        if resolution > 0.0:
+            objective = np.floor(objective / resolution) + rng.uniform(size=objective.shape)
         best = objective.argmin(axis=1)
         rows = np.arange(n_problems)
         kept = rests[rows, best]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import process_time
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -19,7 +20,10 @@ from skgraft.datasets import SelectionProblem, make_irrelevant
 Array = NDArray[np.float64]
 
 NONE, L0, L1, L2 = "none", "l0", "l1", "l2"
-REGULARISERS = (NONE, L0, L1, L2)
+L0_COARSE = "l0 coarse"  # the elimination again, by losses that are known to COARSE only
+COARSE = 1e-3
+RESOLUTIONS = {L0: 0.0, L0_COARSE: COARSE}
+REGULARISERS = (NONE, L0, L0_COARSE, L1, L2)
 GRIDS = {
     L1: np.array([0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001]),
     L2: np.array([100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001]),
@@ -65,7 +69,7 @@ class _Batch:
 
 
 def run_irrelevant(repetitions: int, tuning: int, n_jobs: int) -> list[Outcome]:
-    """Run the whole experiment: two deviations, 0 to 12 irrelevant features, four regularisers."""
+    """Run the whole experiment: two deviations, 0 to 12 irrelevant features, the regularisers."""
     kinds = [(sigma, n) for n in range(paper.LARGEST_IRRELEVANT, -1, -1) for sigma in paper.SIGMAS]
     done = Parallel(n_jobs=n_jobs)(delayed(_run_kind)(sigma, n, repetitions, tuning) for sigma, n in kinds)
     outcomes = [outcome for kind in done for outcome in kind]
@@ -111,9 +115,10 @@ def _batch(sigma: float, n_irrelevant: int, size: int, part: int) -> _Batch:
 def _tuned(batch: _Batch) -> dict[str, float]:
     """Return, for each regulariser, the parameter of the least mean error; of equals the sparsest or strongest."""
     chosen = {NONE: 0.0}
-    by_size = _eliminated(batch)
-    sizes = sorted(by_size)
-    chosen[L0] = float(sizes[int(np.argmin([batch.errors(by_size[size]).mean() for size in sizes]))])
+    for name, resolution in RESOLUTIONS.items():
+        by_size = _eliminated(batch, resolution)
+        sizes = sorted(by_size)
+        chosen[name] = _least(np.array(sizes), [batch.errors(by_size[size]).mean() for size in sizes])
     paths = np.array([_l1_path(problem) for problem in batch.train])
     chosen[L1] = _least(GRIDS[L1], [batch.errors(paths[:, k]).mean() for k in range(GRIDS[L1].size)])
     means = [batch.errors(_weights(batch, L2, value)).mean() for value in GRIDS[L2]]
@@ -121,16 +126,16 @@ def _tuned(batch: _Batch) -> dict[str, float]:
     return chosen
 
 
-def _least(grid: Array, errors: Sequence[float]) -> float:
+def _least(grid: NDArray[Any], errors: Sequence[float]) -> float:
     return float(grid[int(np.argmin(errors))])
 
 
 def _weights(batch: _Batch, regulariser: str, parameter: float) -> Array:
     """Return the weights (n_instances, n_features + 1) that a regulariser learns."""
-    if regulariser == L0:
-        return _eliminated(batch)[int(parameter)]
-    options = {NONE: {"l1": 0.0, "l2": VANISHING}, L1: {"l1": parameter}, L2: {"l1": 0.0, "l2": parameter}}
-    model = GraftClassifier(**options[regulariser], standardize=False)
+    if regulariser in RESOLUTIONS:
+        return _eliminated(batch, RESOLUTIONS[regulariser])[int(parameter)]
+    l1, l2 = {NONE: (0.0, VANISHING), L1: (parameter, 0.0), L2: (0.0, parameter)}[regulariser]
+    model = GraftClassifier(l1=l1, l2=l2, standardize=False)
     return np.array([_fitted(model.fit(problem.data, problem.target)) for problem in batch.train])
 
 
@@ -144,7 +149,7 @@ def _l1_path(problem: SelectionProblem) -> list[Array]:
     return [_fitted(path.estimator(i)) for i in range(len(path))]
 
 
-def _eliminated(batch: _Batch) -> dict[int, Array]:
+def _eliminated(batch: _Batch, resolution: float) -> dict[int, Array]:
     X = np.stack([problem.data for problem in batch.train])
     y = np.stack([problem.target for problem in batch.train]).astype(np.float64)
-    return eliminate_backward(X, y)
+    return eliminate_backward(X, y, resolution)

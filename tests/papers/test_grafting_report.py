@@ -1,0 +1,164 @@
+"""What the grafting paper's command prints and stores."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from papers import grafting
+from papers._grafting import paper
+from papers._grafting.algorithms import ALGORITHMS, Algorithm
+from papers._grafting.comparison import CHOSEN, STATED, Run
+from papers._grafting.comparison_report import error_tables, time_tables
+from papers._grafting.irrelevant import REGULARISERS, Outcome
+from papers._grafting.irrelevant_report import tables as irrelevant_tables
+from papers._tables import Table, mean_and_error, written
+
+FIGURES = ("grafting-figure2.png", "grafting-figure3.png", "grafting-times.png")
+
+
+def made_up_runs(data_sets="ABCDE", instances=2):
+    times = {"a": 0.01, "a'": 0.02, "c": 1.0}
+    return [
+        Run(
+            algorithm=key,
+            data_set=data_set,
+            instance=i,
+            version=version,
+            parameters=dict(algorithm.stated[data_set]),
+            error=0.25 + 0.1 * i,
+            n_features=7,
+            saliency=0.5,
+            seconds=times.get(key, 0.1),
+            objective=0.5,
+            steps=20,
+            selects=key not in "ef",
+        )
+        for key, algorithm in ALGORITHMS.items()
+        for data_set in data_sets
+        for version in (CHOSEN, STATED)
+        for i in range(instances)
+    ]
+
+
+def made_up_outcomes():
+    return [
+        Outcome(sigma, n, name, 0.05, 0.01 * (k + 1) + 0.001 * n, 0.001, 0.01, 0.002, 2.0, 0.001)
+        for sigma in paper.SIGMAS
+        for n in range(paper.LARGEST_IRRELEVANT + 1)
+        for k, name in enumerate(REGULARISERS)
+    ]
+
+
+def made_up_sections():
+    runs = grafting._stored(made_up_runs())
+    return {
+        "irrelevant": {"repetitions": 3, "tuning": 2, "records": grafting._stored(made_up_outcomes())},
+        "error": {"instances": 2, "missing": {}, "records": runs},
+        "time": {"instances": 2, "missing": {}, "records": runs},
+    }
+
+
+def rows_of(table: Table, start: str):
+    return [list(row) for row in table.rows if row[0].startswith(start)]
+
+
+class TestTables:
+    def test_a_mean_comes_with_its_standard_error(self):
+        assert mean_and_error([1.0, 2.0, 3.0]) == pytest.approx((2.0, 1.0 / np.sqrt(3)))
+        assert written(*mean_and_error([1.0, 2.0, 3.0]), 2) == "2.00 ± 0.58"
+        assert written(*mean_and_error([1.0]), 2) == "1.00"
+
+    def test_columns_are_aligned(self):
+        text = Table("T", ["x", "long name"], [["12345", "y"]], ["why"]).markdown()
+        lines = [line for line in text.splitlines() if line.startswith("|")]
+        assert len({len(line) for line in lines}) == 1
+        assert text.startswith("### T\n")
+        assert "- why" in text
+
+    def test_every_algorithm_of_the_paper_has_its_place(self):
+        table = error_tables(made_up_runs(), 2, {})[0]
+        assert rows_of(table, "(a) ")[0][1:] == [CHOSEN, *["0.300 ± 0.050"] * 5]
+        for key in "bdgh":
+            assert rows_of(table, f"({key})") == [[f"({key}) {paper.NAMES[key]}", *["-"] * 6]]
+
+    def test_a_later_algorithm_fills_its_place_by_one_entry(self, monkeypatch):
+        network = Algorithm("b", paper.NAMES["b"], ALGORITHMS["a"].train, paper.LINEAR, timed=True)
+        monkeypatch.setitem(ALGORITHMS, "b", network)
+        errors = rows_of(error_tables(made_up_runs(), 2, {})[0], "(b)")
+        assert [row[1:] for row in errors] == [[version, *["0.300 ± 0.050"] * 5] for version in (CHOSEN, STATED)]
+        times = rows_of(time_tables(made_up_runs(), 2, {})[0], "(b)")
+        assert [row[2] for row in times] == ["0.1", "0.1", "12.1"]
+
+    def test_ratios_stand_beside_the_papers(self):
+        table = time_tables(made_up_runs(), 2, {})[0]
+        ours, again, theirs = rows_of(table, "ratio (c) / (a)")[:3]
+        assert ours[2:] == again[2:] == ["100"] * 5
+        assert theirs[2:] == ["2.2", "1.8", "197", "319", "147"]
+
+    def test_missing_data_leave_gaps_and_a_remark(self):
+        missing = {"D": "no such file", "E": "nor this"}
+        for table in (
+            error_tables(made_up_runs("ABC"), 2, missing)[0],
+            time_tables(made_up_runs("ABC"), 2, missing)[0],
+        ):
+            assert all(row[5:] == ["-", "-"] for row in rows_of(table, "(a)") if row[1] in {CHOSEN, STATED})
+            assert "Data set D is missing: no such file" in table.remarks
+
+    def test_what_does_not_select_has_no_number_of_features(self):
+        table = error_tables(made_up_runs(), 2, {})[1]
+        assert rows_of(table, "(e)")[0][2:] == ["-"] * 5
+        assert rows_of(table, "(c)")[0][2:] == ["7.0 ± 0.0"] * 5
+
+    def test_the_discussion_follows_the_measurement(self):
+        outcomes = made_up_outcomes()  # l0, coarse or not, errs less than l2 in them
+        coarse = [replace(o, error=0.5) if o.regulariser == "l0 coarse" else o for o in outcomes]
+        worse = [replace(o, error=0.5) if o.regulariser == "l0" else o for o in outcomes]
+        for found, said in ((outcomes, "does not explain"), (coarse, "would explain"), (worse, "So it does in ours")):
+            remarks = irrelevant_tables(found, 3)[1].remarks
+            assert sum(said in remark for remark in remarks) == len(paper.SIGMAS)
+
+
+class TestCommand:
+    def test_everything_is_stored_and_read_back(self, tmp_path):
+        grafting.store(made_up_sections(), tmp_path)
+        assert json.loads((tmp_path / "grafting.json").read_text(encoding="utf-8")) == made_up_sections()
+        page = (tmp_path / "grafting.md").read_text(encoding="utf-8")
+        for figure in FIGURES:
+            assert (tmp_path / figure).stat().st_size > 10_000
+            assert figure in page
+
+    def test_an_experiment_not_run_keeps_its_results(self, tmp_path, monkeypatch):
+        sections = made_up_sections()
+        monkeypatch.setattr(grafting, "draw", lambda *_: None)
+        grafting.store({"time": sections["time"]}, tmp_path)
+        grafting.store({"irrelevant": sections["irrelevant"]}, tmp_path)
+        assert list(json.loads((tmp_path / "grafting.json").read_text(encoding="utf-8"))) == ["irrelevant", "time"]
+
+    def test_only_what_is_asked_for_is_run_printed_and_stored(self, tmp_path, monkeypatch, capsys):
+        sections = made_up_sections()
+        monkeypatch.setattr(grafting, "draw", lambda *_: None)
+        monkeypatch.setattr(grafting, "MEASURE", {"time": lambda _: sections["time"]})
+        grafting.main(["--only", "time", "--output", str(tmp_path)])
+        assert "### Table 3" in capsys.readouterr().out
+        assert list(json.loads((tmp_path / "grafting.json").read_text(encoding="utf-8"))) == ["time"]
+
+    def test_a_quick_run_does_not_replace_the_stored_results(self, monkeypatch, capsys):
+        sections = made_up_sections()
+        monkeypatch.setattr(grafting, "MEASURE", {"time": lambda _: sections["time"]})
+        monkeypatch.setattr(grafting, "store", lambda *_: pytest.fail("stored"))
+        grafting.main(["--quick", "--only", "time"])
+        assert "A quick run is not stored" in capsys.readouterr().out
+
+    @pytest.mark.parametrize("arguments", [["--only", "error,speed"], ["--repetitions", "0"]])
+    def test_wrong_options_are_refused(self, arguments, capsys):
+        with pytest.raises(SystemExit):
+            grafting.parse(arguments)
+        assert "'speed' is none of" in (text := capsys.readouterr().err) or "0 is not a positive number" in text
+
+    def test_the_stored_page_shows_the_stored_measurements(self):
+        sections = json.loads((grafting.RESULTS / "grafting.json").read_text(encoding="utf-8"))
+        assert list(sections) == list(grafting.EXPERIMENTS)
+        assert (grafting.RESULTS / "grafting.md").read_text(encoding="utf-8") == grafting.page(sections)
+        assert sections["irrelevant"]["repetitions"] == 200
+        assert sections["error"]["instances"] == 10
