@@ -68,5 +68,5 @@ docs:
 endif
 
 clean: ## remove everything that make made, .venv included
-	rm -rf .venv build dist docs/_build docs/auto_examples docs/generated docs/results .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv build dist docs/_build docs/auto_examples docs/generated docs/results docs/sg_execution_times.rst .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

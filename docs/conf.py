@@ -56,6 +56,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "show_memory": False,
+    "show_signature": False,
     "min_reported_time": 1000,
     "remove_config_comments": True,
     "abort_on_example_error": True,
