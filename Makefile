@@ -12,6 +12,9 @@ export PIP_CONSTRAINT := constraints.txt
 export PIP_BUILD_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 INSTALL := $(PY) -m pip install -qq -c constraints.txt
+PEERS := skglm celer adelie snapml abess
+BENCH_CONSTRAINTS := PIP_CONSTRAINT=benchmarks/constraints.txt PIP_BUILD_CONSTRAINT=benchmarks/constraints.txt
+BENCH_INSTALL := $(BENCH_CONSTRAINTS) .venv-bench/bin/python -m pip install -qq -c benchmarks/constraints.txt
 
 # Runs every module of a folder whose name has no leading underscore.
 define run_folder
@@ -53,7 +56,19 @@ lint: .venv/.installed ## ruff (rules and format) and mypy
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 
-bench: .venv/.installed ## time skgraft against its peers
+# adelie needs NumPy 1, hence an environment and pinned versions of its own. A peer that cannot be installed is left
+# out, and the tables say so.
+.venv-bench/.installed: pyproject.toml benchmarks/constraints.txt
+	@echo "Installing skgraft and its peers into .venv-bench (done once) ..."
+	@[ -x .venv-bench/bin/python ] || $(PYTHON) -m venv .venv-bench
+	@$(BENCH_INSTALL) -e .
+	@$(BENCH_INSTALL) -e ".[bench]" || for peer in $(PEERS); do \
+	  $(BENCH_INSTALL) $$peer || echo "$$peer cannot be installed; it will be left out."; \
+	done
+	@touch $@
+
+bench: PY := .venv-bench/bin/python
+bench: .venv-bench/.installed ## time skgraft against its peers
 	$(call run_folder,benchmarks)
 
 papers: .venv/.installed ## the papers' tables, ours beside theirs
@@ -68,5 +83,5 @@ docs:
 endif
 
 clean: ## remove everything that make made, .venv included
-	rm -rf .venv build dist docs/_build docs/auto_examples docs/generated docs/results docs/sg_execution_times.rst .mypy_cache .ruff_cache .pytest_cache .hypothesis
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf .venv .venv-bench build dist docs/_build docs/auto_examples docs/generated docs/results docs/sg_execution_times.rst .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,90 @@
+import os
+import time
+
+import numpy as np
+import pytest
+from benchmarks import _problems
+from benchmarks._accuracy import Judge
+from benchmarks._peers import SKGRAFT, Solver
+from benchmarks._problems import Model
+from benchmarks._timing import Cell, Crashed, Late, alternate, compare, find_tolerance, isolated, ladder, turns
+
+PROBLEM = _problems.dense("squared", 60, 30).at(0.1)
+
+
+def anyone(problem):
+    del problem
+
+
+def contestant(name, fit, **settings):
+    return Solver(name, "numpy", fit, anyone, **settings)
+
+
+def never_right(problem, tol, threads):
+    del tol, threads
+    return lambda: [Model(np.zeros((1, problem.n_columns)), np.zeros(1))]
+
+
+def never_done(problem, tol, threads):
+    del problem, tol, threads
+    time.sleep(60.0)
+
+
+def falls(problem, tol, threads):
+    del problem, tol, threads
+    os._exit(3)
+
+
+def test_every_solver_has_its_turn_in_each_round_and_the_first_changes():
+    assert list(turns(["a", "b", "c"], {"a": 3, "b": 3, "c": 1})) == ["a", "b", "c", "b", "a", "a", "b"]
+
+
+def test_tolerances_go_from_loose_to_tight():
+    assert ladder(1e-1, 1e-3) == pytest.approx([1e-1, 1e-2, 1e-3])
+
+
+def test_the_tolerance_found_is_the_loosest_that_is_enough():
+    exact = SKGRAFT.fit(PROBLEM, 1e-10, 1)()[0]
+
+    def off_by_the_tolerance(problem, tol, threads):
+        del problem, threads
+        return lambda: [Model(exact.coef * (1.0 + tol), exact.intercept)]
+
+    solver = contestant("exact", off_by_the_tolerance)
+    judge = Judge(PROBLEM)
+    found = find_tolerance(solver, PROBLEM, judge, 10.0)
+    assert found.state == "timed"
+    assert judge.accuracy(off_by_the_tolerance(PROBLEM, found.tol, 1)()).met
+    assert not judge.accuracy(off_by_the_tolerance(PROBLEM, 10.0 * found.tol, 1)()).met
+
+
+def test_a_solver_that_misses_the_accuracy_gets_no_time():
+    cell = find_tolerance(contestant("wrong", never_right, tightest=1e-3), PROBLEM, Judge(PROBLEM), 10.0)
+    assert cell.state == "missed"
+    assert cell.gap > 1e-6
+
+
+def test_a_solver_that_does_not_end_is_stopped_and_one_that_falls_is_noted():
+    judge = Judge(PROBLEM)
+    assert find_tolerance(contestant("slow", never_done), PROBLEM, judge, 0.2).state == "late"
+    assert find_tolerance(contestant("fallen", falls), PROBLEM, judge, 10.0).state == "failed"
+
+
+def test_a_solver_that_is_not_installed_is_absent():
+    missing = Solver("missing", "no_such_module_at_all", never_done, anyone)
+    cells = compare([SKGRAFT, missing], PROBLEM, repeat=1, threads=[1], longest=10.0, note=print)[1]
+    assert cells["missing"].state == "absent"
+    assert cells["skgraft"].state == "timed"
+
+
+def test_accuracy_is_checked_again_where_the_time_is_taken():
+    found = {"wrong": Cell("timed", cpu=0.1, wall=0.1, tol=1e-3)}
+    cells = alternate([contestant("wrong", never_right)], PROBLEM, Judge(PROBLEM), found, repeat=2, threads=1)
+    assert cells["wrong"].state == "missed"
+
+
+def test_a_child_that_hangs_or_fails_leaves_the_parent_alone():
+    with pytest.raises(Late):
+        list(isolated(lambda _: time.sleep(30.0), 0.1))
+    with pytest.raises(Crashed, match="ZeroDivisionError"):
+        list(isolated(lambda report: report(1 / 0), 10.0))
