@@ -374,17 +374,14 @@ def test_polish_mostly_reaches_the_best_of_all_subsets(loss):
 
 
 @pytest.mark.slow
-def test_share_of_hard_problems_solved_exactly_is_reported():
+@every_loss
+def test_share_of_hard_problems_solved_exactly_is_reported(loss):
     polishes = (False, True, "thorough")
     print(f"\n{'loss':>14} {'design':>15} snr {'greedy':>8} {'polish':>8} {'thorough':>8}")  # noqa: T201
-    overall = []
-    for loss in LOSSES:
-        p = 15 if loss == "squared" else 12
-        for kind, snr in HARD:
-            found = shares_reached(loss, kind, snr, range(400, 410), p, polishes)
-            print(f"{loss:>14} {kind:>15} {snr:>3} " + " ".join(f"{share:8.0%}" for share in found))  # noqa: T201
-            overall.append(found)
-    greedy, polished, thorough = np.mean(overall, axis=0)
-    print(f"{'all':>14} {'':>15} {'':>3} {greedy:8.0%} {polished:8.0%} {thorough:8.0%}")  # noqa: T201
-    assert greedy < polished <= thorough
+    found = []
+    for kind, snr in HARD:
+        found.append(shares_reached(loss, kind, snr, range(400, 406), 15 if loss == "squared" else 11, polishes))
+        print(f"{loss:>14} {kind:>15} {snr:>3} " + " ".join(f"{share:8.0%}" for share in found[-1]))  # noqa: T201
+    greedy, polished, thorough = np.mean(found, axis=0)
+    assert greedy <= polished <= thorough
     assert polished >= 0.5

@@ -10,9 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skgraft import GraftClassifier
 from skgraft.criterion.losses import LOSSES
 from skgraft.criterion.prices import resolve_prices
-from skgraft.grafting.newton import Target
 from skgraft.grafting.problem import Layout, LinearProblem, make_penalty
 from skgraft.grafting.screening import ScreenedGradient
+from skgraft.grafting.target import Target
 from skgraft.matrix import make_columns
 
 N, P, K = 60, 400, 2

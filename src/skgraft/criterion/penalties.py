@@ -7,6 +7,7 @@ from the penalty's subdifferential.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,11 @@ class Penalty:
         """Weights that no l1 or group norm holds at zero."""
         return (self.l1 == 0.0) & (self.per_weight(self.norm) == 0.0)
 
+    @cached_property
+    def hold(self) -> Array:
+        """The largest gradient at which a weight that is a group of its own stays at zero."""
+        return self.l1 + self.norm if self.norm.any() else self.l1
+
     def per_weight(self, per_group: Array) -> Array:
         """Repeat a value of each group for all its weights."""
         return per_group if self.scalar else np.repeat(per_group, np.diff(self.starts))
@@ -63,21 +69,23 @@ class Penalty:
 
     def distance_at_zero(self, gradient: Array) -> Array:
         """Return, per group at zero, the distance of -gradient from the subdifferential there."""
-        excess = self.excess(gradient)
         if self.scalar:
-            return np.maximum(excess - self.norm, 0.0)
+            distance = -gradient if self.positive else np.abs(gradient)
+            distance -= self.hold
+            return np.asarray(np.maximum(distance, 0.0, out=distance))
+        excess = self.excess(gradient)
         return np.maximum(np.sqrt(self.per_group(excess * excess)) - self.norm, 0.0)
 
     def violation(self, gradient: Array, w: Array) -> Array:
         """Return, per group, the distance of -gradient from the subdifferential at ``w`` (largest weight)."""
         out = self.distance_at_zero(gradient)
-        slope = gradient + self.ridge * w
         nonzero = w != 0.0
         if self.scalar:
             # with one weight the group norm is one more l1
             at = np.flatnonzero(nonzero)
-            out[at] = np.abs(slope[at] + (self.l1[at] + self.norm[at]) * np.sign(w[at]))
+            out[at] = np.abs(gradient[at] + self.ridge[at] * w[at] + self.hold[at] * np.sign(w[at]))
             return out
+        slope = gradient + self.ridge * w
         length = np.sqrt(self.per_group(w * w))
         open_group = length > 0.0
         pull = self.per_weight(np.divide(self.norm, length, out=np.zeros_like(length), where=open_group))
@@ -92,8 +100,10 @@ class Penalty:
         With one ridge for a whole group its part is (||S(z, l1)|| - norm)₊²/(2·ridge), S being the soft
         threshold; without a ridge it is zero inside the dual ball and infinite outside.
         """
-        excess = self.excess(-z)
         over = self.distance_at_zero(-z)
+        if not over.any():
+            return 0.0
+        excess = self.excess(-z)
         low, uniform = self.ridge, np.ones(self.norm.size, bool)
         if not self.scalar and self.ridge.size:
             low = np.minimum.reduceat(self.ridge, self.starts[:-1])
@@ -108,10 +118,11 @@ class Penalty:
     def feasible_scale(self, z: Array) -> float:
         """Return the largest t <= 1 for which t·z lies in the domain of the conjugate."""
         # a ridge leaves its weight's z unbounded
-        z = np.where(self.ridge == 0.0, z, 0.0)
+        if self.ridge.any():
+            z = np.where(self.ridge == 0.0, z, 0.0)
         pull = np.maximum(z, 0.0) if self.positive else np.abs(z)
         if self.scalar:
-            limit = self.l1 + self.norm
+            limit = self.hold
             over = pull > limit
             return float((limit[over] / pull[over]).min()) if over.any() else 1.0
         if not (self.distance_at_zero(-z) > 0.0).any():

@@ -19,8 +19,8 @@ from skgraft.criterion.losses import make_loss
 from skgraft.criterion.prices import resolve_penalty_weights, resolve_prices
 from skgraft.grafting.fit import Controls, LinearFit, fit_linear
 from skgraft.grafting.loop import EFFORTS
-from skgraft.grafting.newton import Target
 from skgraft.grafting.problem import LinearProblem
+from skgraft.grafting.target import Target
 from skgraft.grafting.threads import threads
 from skgraft.matrix import make_columns
 from skgraft.matrix.table import read_new, read_training, sample_weights

@@ -24,6 +24,7 @@ Index = NDArray[np.intp]
 
 GAP_SHARE = 1e-2  # the duality gap is brought to this share of the tolerance where it can be
 REFINEMENTS = 5
+LEAST_RATIO = 1e-3  # of one refinement's tolerance to that before
 REFINE_STEPS = 50
 SHARP = 1e-4  # share of the tolerance that a last Newton step aims at
 SMALLEST = 1e-12  # share of the tolerance beyond which rounding ends the refinement
@@ -147,9 +148,11 @@ def _refine(model: LinearModel, settings: Settings, controls: Controls, monitor:
     if model.problem.convex and is_bounded(model.problem):
         for _ in range(REFINEMENTS):
             found = check_model(model)
-            if found.gap is None or found.gap <= GAP_SHARE * controls.tol * _null_height(model):
+            wanted = GAP_SHARE * controls.tol * _null_height(model)
+            if found.gap is None or found.gap <= wanted:
                 break
-            tol = 0.1 * min(tol, found.violation)
+            # a gap falls at least as fast as the violation behind it
+            tol = max(0.5 * wanted / found.gap, LEAST_RATIO) * min(tol, found.violation)
             if tol < SMALLEST * settings.tol:
                 break
             if not graft(model, replace(settings, tol=tol, max_iter=min(settings.max_iter, REFINE_STEPS)), monitor):

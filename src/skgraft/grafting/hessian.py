@@ -111,6 +111,15 @@ class FreeHessian:
         """Return the loss gradient of the free weights."""
         return np.asarray(self.block.gradient(residual)[self.row, self.output])
 
+    def columns_by_output(self) -> tuple[list[Array], list[Index]]:
+        """Return, for every output, the columns of its weights as dense rows, and which weights these are."""
+        mine = [np.flatnonzero(self.output == k) for k in range(self.n_outputs)]
+        block = self.block
+        if isinstance(block, DenseBlock):
+            return [block.rows[self.row[each]] for each in mine], mine
+        rows = block.matrix.T.toarray() - block.mean[:, None]
+        return [rows[self.row[each]] for each in mine], mine
+
     def solve(self, g: Array, gb: Array, w: Array, penalty: Penalty, tol: float) -> tuple[Array, Array]:
         """Minimise the model from ``w``, where the gradient is ``g`` (ridge included) and ``gb``.
 
@@ -390,7 +399,7 @@ class _SharedGram:
         """Take in the rows that are new."""
         done, m = self._in_rows, rows.shape[0]
         if m > self._A.shape[0]:
-            A = np.empty((max(m, 3 * done // 2, 16), rows.shape[1]), self._dtype)
+            A = np.empty((max(m, 2 * done, 16), rows.shape[1]), self._dtype)
             mean = np.zeros(A.shape[0])
             if done:
                 A[:done], mean[:done] = self._A[:done], self.mean[:done]

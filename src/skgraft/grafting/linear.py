@@ -23,6 +23,7 @@ COMPILED_CELLS = 200_000  # problems of more cells than this are worth compiled 
 NEWTON_STEPS = 100
 INEXACT_STEPS = 2  # Newton steps between selections while many features still come in
 GAUSS_SEIDEL_STEPS = 1000
+WORTHWHILE = 0.2  # share of the open units that a generous pruning must find to close
 NEAR = 0.8  # a weight back at zero stays free while its gradient is within this share of its penalty
 
 
@@ -234,6 +235,8 @@ class LinearModel:
             ).distance_at_zero(self._gradient[self._weights])
             near = near if near.size == keep.size else np.maximum.reduceat(near, starts)
             keep |= near > 0.0
+            if np.count_nonzero(~keep) < WORTHWHILE * keep.size:
+                return  # moving what stays would cost more than what goes
         self._close(~keep)
 
     def close(self, units: Index) -> None:
@@ -297,7 +300,8 @@ class LinearModel:
             steps = NEWTON_STEPS if exact or self._target.loss.quadratic else INEXACT_STEPS
             if effort in {"batch", "light"}:
                 steps = NEWTON_STEPS
-            self._move_to(self._newton.run(self._point, self._part, tol, steps))
+            known = self._gradient[self._weights] if self._fresh else None
+            self._move_to(self._newton.run(self._point, self._part, tol, steps, known))
 
     def _units_at(self, weights: Index) -> Index:
         return np.unique(np.searchsorted(self.layout.starts, weights, side="right") - 1)

@@ -186,7 +186,9 @@ def _grow_convex(model: Growable, settings: Settings, monitor: Monitor) -> bool:
             chosen = candidates
         else:
             batch = max(batch, model.n_selected) if automatic else batch
-            chosen = candidates.take(_strongest(candidates.pull, wanting, batch))
+            # with room in the batch, what is only just within the tolerance comes along and need not come later
+            eager = np.flatnonzero(candidates.pull > 0.0) if automatic and wanting.size else wanting
+            chosen = candidates.take(_strongest(candidates.pull, eager, batch))
         if chosen.unit.size:
             model.free(chosen.unit)
         largest = float(chosen.pull.max(initial=0.0))

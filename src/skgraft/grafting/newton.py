@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.criterion.losses import Curvature, Loss
 from skgraft.criterion.penalties import Penalty
 from skgraft.grafting.hessian import FreeHessian
+from skgraft.grafting.lifting import minimize_lifted
+from skgraft.grafting.target import Target
 
 Array = NDArray[np.float64]
 
@@ -20,49 +21,9 @@ START_DAMPING = 1e-4
 # From true curvature to majorizer in two strides: on hard Huber problems strides of 10 or of 1000 take up to
 # ten times as many steps as strides of 100.
 STRIDE = 100.0
+LIFT_AFTER = 20  # steps that did not reach the tolerance, after which a loss in pieces is solved in its lifted form,
+LIFT_LARGEST = 2000  # if that has no more weights than this
 ROUNDING = 1e-11  # a predicted decrease below this share of the objective is noise
-
-
-@dataclass(frozen=True)
-class Target:
-    """What is to be explained: the loss, encoded targets and weights, and whether outputs have intercepts."""
-
-    loss: Loss
-    y: Array
-    weight: Array
-    intercept: bool
-
-    @property
-    def n_outputs(self) -> int:
-        """Number of outputs."""
-        return self.y.shape[1]
-
-    def value(self, scores: Array) -> float:
-        """Return the weighted mean loss of the scores."""
-        return self.loss.value(scores, self.y, self.weight)
-
-    def residual(self, scores: Array) -> Array:
-        """Return the weighted derivative of the loss."""
-        return self.loss.residual(scores, self.y, self.weight)
-
-    def curvature(self, scores: Array, damping: float) -> Curvature:
-        """Return the weighted second derivative, kept away from zero.
-
-        Where the loss is flat a Newton step would be unbounded, so no sample's curvature falls below ``damping``
-        of the average (of the sample's own bound for losses whose curvature jumps: damping 1 is then a
-        majorizer and its step a sure descent).
-        """
-        loss, s = self.loss, self.weight
-        curvature = loss.curvature(scores, self.y, s)
-        if loss.quadratic:
-            return curvature
-        if curvature.factor is not None:
-            return replace(curvature, diagonal=curvature.diagonal + 1e-8 * s[:, None])
-        if loss.piecewise:
-            bound = loss.majorizer(scores, self.y, s).diagonal if damping >= 1.0 else s[:, None]
-            return Curvature(np.maximum(curvature.diagonal, damping * bound))
-        floor = np.maximum(damping * curvature.diagonal.sum(axis=0), 1e-14)
-        return Curvature(np.maximum(curvature.diagonal, floor * s[:, None]))
 
 
 @dataclass(frozen=True)
@@ -72,6 +33,16 @@ class Point:
     w: Array
     intercept: Array
     scores: Array
+
+
+@dataclass(frozen=True)
+class _Visit:
+    """A point with the loss gradient there, by weights and by intercepts, and the violation that is left."""
+
+    point: Point
+    g: Array
+    gb: Array
+    left: float
 
 
 def fit_intercept(target: Target, scores: Array, intercept: Array, tol: float = 1e-14) -> tuple[Array, Array]:
@@ -113,42 +84,68 @@ class Newton:
         self._target = target
         self._hessian = hessian
         self._damping = START_DAMPING
+        self._steps = 0  # since the tolerance was last reached
         # a quadratic loss is its own model, worth solving well; others change before that pays
         self._forcing = 1e-4 if target.loss.quadratic else 0.05
 
-    def run(self, point: Point, penalty: Penalty, tol: float, max_steps: int) -> Point:
-        """Step until the free weights violate their optimality conditions by at most ``tol``."""
-        target, hessian = self._target, self._hessian
-        if hessian.curvature is None:
-            hessian.refresh(target.curvature(point.scores, self._damping))
-        g, gb = self._gradient(point)
-        left = _violation(penalty, g, gb, point)
+    def run(self, point: Point, penalty: Penalty, tol: float, max_steps: int, gradient: Array | None = None) -> Point:
+        """Step until the free weights violate their optimality conditions by at most ``tol``.
+
+        ``gradient`` is the loss gradient of the free weights at the start, where it is known.
+        """
+        if self._hessian.curvature is None:
+            self._refresh(point)
+        here = self._visit(point, penalty, gradient)
         for step in range(max_steps):
-            if left <= tol:
+            if here.left > tol:
+                self._steps += 1
+                if self._steps % LIFT_AFTER == 0 and self._target.loss.piecewise:
+                    here = self._lift(here, penalty, tol)
+            if here.left <= tol:
+                self._steps = 0
                 break
-            if hessian.cheap and not target.loss.quadratic:
-                hessian.refresh(target.curvature(point.scores, self._damping))
-            model_tol = max(0.2 * tol, self._forcing * left)
-            w, db = hessian.solve(g + penalty.ridge * point.w, gb, point.w, penalty, model_tol)
-            point, t, useful = self._move(point, g, gb, w, db, penalty)
-            g, gb = self._gradient(point)
-            before, left = left, _violation(penalty, g, gb, point)
-            if left <= tol:
-                break
-            stalled = left > 0.5 * before
-            if stalled and step:
-                hessian.promote()
-            self._adapt(useful)
-            if not target.loss.quadratic and (t != 1.0 or left > 0.1 * before):
-                hessian.refresh(target.curvature(point.scores, self._damping))
+            here, t = self._step(here, penalty, tol, first=step == 0)
             if t == 0.0 and self._damping >= 1.0 and step:
                 break
-        return point
+        return here.point
 
-    def _gradient(self, point: Point) -> tuple[Array, Array]:
+    def _visit(self, point: Point, penalty: Penalty, gradient: Array | None = None) -> _Visit:
         residual = self._target.residual(point.scores)
-        slope = residual.sum(axis=0) if self._target.intercept else np.zeros(residual.shape[1])
-        return self._hessian.gradient(residual), slope
+        gb = residual.sum(axis=0) if self._target.intercept else np.zeros(residual.shape[1])
+        g = self._hessian.gradient(residual) if gradient is None else gradient
+        worst = float(np.abs(gb).max(initial=0.0))
+        return _Visit(point, g, gb, max(worst, float(penalty.violation(g, point.w).max(initial=0.0))))
+
+    def _step(self, here: _Visit, penalty: Penalty, tol: float, *, first: bool) -> tuple[_Visit, float]:
+        """Take one step; returns where it ended and its length."""
+        target, hessian, point = self._target, self._hessian, here.point
+        if hessian.cheap and not target.loss.quadratic:
+            self._refresh(point)
+        model_tol = max(0.2 * tol, self._forcing * here.left)
+        w, db = hessian.solve(here.g + penalty.ridge * point.w, here.gb, point.w, penalty, model_tol)
+        point, t, useful = self._move(point, here.g, here.gb, w, db, penalty)
+        there = self._visit(point, penalty)
+        if there.left <= tol:
+            return there, t
+        if there.left > 0.5 * here.left and not first:
+            hessian.promote()
+        self._adapt(useful)
+        if not target.loss.quadratic and (t != 1.0 or there.left > 0.1 * here.left):
+            self._refresh(point)
+        return there, t
+
+    def _refresh(self, point: Point) -> None:
+        self._hessian.refresh(self._target.curvature(point.scores, self._damping))
+
+    def _lift(self, here: _Visit, penalty: Penalty, tol: float) -> _Visit:
+        """Solve the lifted form where it is small enough; stay if that brings the optimum no nearer."""
+        target, hessian, point = self._target, self._hessian, here.point
+        if point.w.size + target.y.size > LIFT_LARGEST or (penalty.positive and not penalty.scalar):
+            return here
+        columns, mine = hessian.columns_by_output()
+        w, b = minimize_lifted(target, columns, mine, point.w, point.intercept, penalty, 0.2 * tol)
+        there = self._visit(Point(w, b, hessian.scores(w) + b), penalty)
+        return there if there.left < here.left else here
 
     def _adapt(self, useful: float) -> None:
         """Trust the curvature more after a step that kept its promise, less after one that did not.
@@ -190,11 +187,6 @@ class Newton:
         # near the minimum the criterion falls by half of its slope at the start
         useful = 1.0 if noise else (value - along(t)) / max(-0.5 * promised, 1e-300)
         return new, t, useful
-
-
-def _violation(penalty: Penalty, g: Array, gb: Array, point: Point) -> float:
-    worst = float(np.abs(gb).max(initial=0.0))
-    return max(worst, float(penalty.violation(g, point.w).max(initial=0.0)))
 
 
 def _search(along: Callable[[float], float], value: float, promised: float, *, extend: bool) -> float:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from skgraft.criterion.losses import Loss
 from skgraft.criterion.penalties import Penalty
 from skgraft.criterion.prices import Prices
-from skgraft.grafting.newton import Target
+from skgraft.grafting.target import Target
 from skgraft.matrix import DenseColumns, SparseColumns
 
 Array = NDArray[np.float64]

@@ -84,12 +84,13 @@ class DenseColumns:
         """Return an empty block for the columns in use."""
         return DenseBlock(self)
 
-    def take(self, columns: Index) -> Array:
-        """Return standardised columns as rows of a new float64 array."""
-        rows = np.empty((columns.size, self.n_rows))
-        np.copyto(rows, self.X.T[columns])
-        rows -= self.centre[columns, None]
-        rows /= self.scale[columns, None]
+    def take(self, columns: Index, out: Array | None = None) -> Array:
+        """Return standardised columns as rows of a float64 array, a new one unless ``out`` is given."""
+        rows = np.empty((columns.size, self.n_rows)) if out is None else out
+        for at, column in enumerate(columns.tolist()):
+            np.subtract(self.X[:, column], self.centre[column], out=rows[at])
+        if (self.scale[columns] != 1.0).any():
+            rows /= self.scale[columns, None]
         rows[self.constant[columns]] = 0.0
         return rows
 
@@ -166,10 +167,10 @@ class DenseBlock:
         m = self.features.size
         grown = m + features.size
         if grown > self._buffer.shape[0]:
-            buffer = np.empty((max(grown, 3 * m // 2, 16), self._columns.n_rows))
+            buffer = np.empty((max(grown, 2 * m, 16), self._columns.n_rows))
             buffer[:m] = self.rows
             self._buffer = buffer
-        self._buffer[m:grown] = self._columns.take(features)
+        self._columns.take(features, self._buffer[m:grown])
         self.features = np.concatenate([self.features, features])
 
     def keep(self, positions: Index) -> None:
