@@ -84,8 +84,24 @@ def _parameters(found: Runs) -> Table:
         [
             "In brackets: in how many instances. Of parameters with equal error the most restrictive are taken.",
             "(a') and (c) share the l1 of (a), as (a) and (c) do in the paper.",
+            *_edge_remarks(found),
         ],
     )
+
+
+def _edge_remarks(found: Runs) -> list[str]:
+    """Say how often a choice was the smallest or largest value tried, beyond which a better one may lie."""
+    remarks = []
+    for key, algorithm in ALGORITHMS.items():
+        runs = [run for data_set in paper.DATA_SETS for run in found.of(key, CHOSEN, data_set)]
+        for name in algorithm.grid[0] if algorithm.grid else ():
+            tried = {parameters[name] for parameters in algorithm.grid}
+            at_end = [sum(run.parameters[name] == end(tried) for run in runs) for end in (min, max)]
+            remarks.append(
+                f"({key}): {name} is the smallest of the {len(tried)} values tried, {min(tried):g}, in {at_end[0]} of "
+                f"{len(runs)} choices, and the largest, {max(tried):g}, in {at_end[1]}."
+            )
+    return remarks
 
 
 def _commonest(runs: Sequence[Run]) -> str:

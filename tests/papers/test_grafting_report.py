@@ -114,7 +114,11 @@ class TestTables:
         outcomes = made_up_outcomes()  # l0, coarse or not, errs less than l2 in them
         coarse = [replace(o, error=0.5) if o.regulariser == "l0 coarse" else o for o in outcomes]
         worse = [replace(o, error=0.5) if o.regulariser == "l0" else o for o in outcomes]
-        for found, said in ((outcomes, "does not explain"), (coarse, "would explain"), (worse, "So it does in ours")):
+        for found, said in (
+            (outcomes, "still no more than l2"),
+            (coarse, ", more than l2"),
+            (worse, "So it does in ours"),
+        ):
             remarks = irrelevant_tables(found, 3)[1].remarks
             assert sum(said in remark for remark in remarks) == len(paper.SIGMAS)
 
