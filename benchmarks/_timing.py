@@ -6,6 +6,7 @@ cell only.  What is compiled before the fork (see `warm_up`) is not compiled aga
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import time
 import warnings
@@ -17,7 +18,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from benchmarks._accuracy import Accuracy, Judge
+from benchmarks._accuracy import GAP, Accuracy, Judge
 from benchmarks._peers import Solver
 from benchmarks._problems import Problem
 
@@ -121,48 +122,60 @@ def warm_up(solvers: Sequence[Solver], problems: Sequence[Problem]) -> None:
 
 
 def ladder(loosest: float, tightest: float) -> list[float]:
-    """Return the tolerances to try, a factor of ten apart."""
-    rungs = [loosest]
-    while rungs[-1] > tightest * 1.01:
-        rungs.append(rungs[-1] / 10.0)
-    return rungs
+    """Return the tolerances that may be tried, a factor of √10 apart."""
+    steps = round(2.0 * math.log10(loosest / tightest))
+    return [loosest * 10.0 ** (-0.5 * step) for step in range(steps + 1)]
+
+
+def search(attempt: Callable[[int], float], n_rungs: int) -> None:
+    """Call ``attempt(rung)``, which returns the gap there, until the loosest rung that is accurate enough is known.
+
+    From loose to tight, at least a decade at a time and more while the gap is far too large; then back by halves.
+    """
+    missed, met = -1, n_rungs
+    rung = 0
+    while met == n_rungs and missed < n_rungs - 1:
+        gap = attempt(rung)
+        if gap <= GAP:
+            met = rung
+        else:
+            missed = rung
+            far = math.log10(gap / GAP) if math.isfinite(gap) else 0.0
+            rung = min(rung + 2 * max(1, int(far)), n_rungs - 1)
+    while met < n_rungs and met - missed > 1:
+        middle = (met + missed) // 2
+        missed, met = (missed, middle) if attempt(middle) <= GAP else (middle, met)
 
 
 def find_tolerance(solver: Solver, problem: Problem, judge: Judge, limit: float) -> Cell:
     """Return the loosest tolerance at which the solver reaches the common accuracy, within a factor of √10.
 
-    The walk goes from loose to tight, and half a step back from the first that succeeds.  The cell that is
-    returned holds the time of one run, to be replaced by alternating ones.
+    The cell that is returned holds the time of one run, to be replaced by alternating ones.
     """
+    rungs = ladder(solver.loosest, solver.tightest)
 
     def walk(report: Callable[[Any], None]) -> None:
+        def attempt(rung: int) -> float:
+            read, run = timed(lambda: solver.fit(problem, rungs[rung], 1))
+            accuracy = judge.accuracy(read())
+            report((rungs[rung], accuracy, run))
+            return accuracy.gap
+
         with threadpool_limits(1):
-            found = None
-            for tol in ladder(solver.loosest, solver.tightest):
-                found = _attempt(solver, problem, judge, tol)
-                report(found)
-                if found[1].met:
-                    break
-            if found is not None and found[1].met and found[0] < solver.loosest:
-                report(_attempt(solver, problem, judge, found[0] * 10.0**0.5))
+            search(attempt, len(rungs))
 
     best: Cell | None = None
     last: Cell | None = None
     try:
         for tol, accuracy, run in isolated(walk, limit):
             last = _cell("timed" if accuracy.met else "missed", tol, accuracy, [run])
-            if accuracy.met:
+            if accuracy.met and (best is None or tol > (best.tol or 0.0)):
                 best = last
     except Late:
         return best or Cell("late", limit=limit, gap=None if last is None else last.gap)
     except Crashed as crash:
         return best or Cell("failed", reason=str(crash))
     return best or last or Cell("failed", reason="no result")
-
-
-def _attempt(solver: Solver, problem: Problem, judge: Judge, tol: float) -> tuple[float, Accuracy, Run]:
-    read, run = timed(lambda: solver.fit(problem, tol, 1))
-    return tol, judge.accuracy(read()), run
 
 
 def _cell(state: str, tol: float, accuracy: Accuracy, runs: Sequence[Run]) -> Cell:
@@ -257,5 +270,5 @@ def compare(
             if found[solver.name].state != "timed":
                 note(f"  {solver.name}: {found[solver.name]}")
         if solver is solvers[0] and found[solver.name].state == "timed":
-            limit = min(longest, max(6.0, 50.0 * (found[solver.name].wall or 0.0)))
+            limit = min(longest, max(6.0, 20.0 * (found[solver.name].wall or 0.0)))
     return {count: alternate(solvers, problem, judge, found, repeat, count) for count in threads}

@@ -41,11 +41,7 @@ class Plan:
     quick: bool
     repeat: int
     threads: tuple[int, ...]
-
-    @property
-    def limit(self) -> float:
-        """Seconds that one fit may take."""
-        return 10.0 if self.quick else LIMIT
+    limit: float
 
     def size(self, *shape: int) -> tuple[int, ...]:
         """Return a shape, a quarter of it in each direction for a quick look."""
@@ -267,12 +263,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="a quarter of each size, a short limit, nothing stored")
     parser.add_argument("--repeat", type=int, default=5, help="timed runs of each solver")
     parser.add_argument("--threads", default="1,2", help="numbers of threads")
+    parser.add_argument("--limit", type=float, help=f"seconds that one fit may take, by default {LIMIT:g}")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder of the stored tables")
     given = parser.parse_args(arguments)
     sections = given.only.split(",")
     if unknown := set(sections) - set(SECTIONS):
         parser.error(f"no section is called {', '.join(sorted(unknown))}; there are {', '.join(SECTIONS)}")
-    plan = Plan(given.quick, given.repeat, tuple(int(count) for count in given.threads.split(",")))
+    limit = given.limit or (10.0 if given.quick else LIMIT)
+    plan = Plan(given.quick, given.repeat, tuple(int(count) for count in given.threads.split(",")), limit)
     file = given.output / "linear.json"
     stored: dict[str, Any] = {"sections": {}}
     if file.exists() and not plan.quick:

@@ -7,7 +7,7 @@ from benchmarks import _problems
 from benchmarks._accuracy import Judge
 from benchmarks._peers import SKGRAFT, Solver
 from benchmarks._problems import Model
-from benchmarks._timing import Cell, Crashed, Late, alternate, compare, find_tolerance, isolated, ladder, turns
+from benchmarks._timing import Cell, Crashed, Late, alternate, compare, find_tolerance, isolated, ladder, search, turns
 
 PROBLEM = _problems.dense("squared", 60, 30).at(0.1)
 
@@ -40,7 +40,24 @@ def test_every_solver_has_its_turn_in_each_round_and_the_first_changes():
 
 
 def test_tolerances_go_from_loose_to_tight():
-    assert ladder(1e-1, 1e-3) == pytest.approx([1e-1, 1e-2, 1e-3])
+    assert ladder(1e-1, 1e-2) == pytest.approx([1e-1, 10**-1.5, 1e-2])
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("factor", [1e-6, 1e-3, 1.0, 30.0])
+def test_search_ends_at_the_loosest_that_is_enough(power, factor):
+    rungs = ladder(1e-1, 1e-15)
+    gaps = [factor * tol**power for tol in rungs]
+    tried = []
+
+    def attempt(rung):
+        tried.append(rung)
+        return gaps[rung]
+
+    search(attempt, len(rungs))
+    enough = [rung for rung in tried if gaps[rung] <= 1e-6]
+    assert min(enough) == next(rung for rung, gap in enumerate(gaps) if gap <= 1e-6)
+    assert len(tried) == len(set(tried))
 
 
 def test_the_tolerance_found_is_the_loosest_that_is_enough():
