@@ -24,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks, get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skgraft import GraftClassifier, GraftRegressor
+from skgraft import GraftClassifier, GraftClassifierCV, GraftRegressor, GraftRegressorCV
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -39,6 +39,9 @@ ESTIMATORS = [
     GraftRegressor(loss="poisson"),
     GraftRegressor(group_l1=0.1),
     GraftRegressor(max_features=2),
+    GraftClassifierCV(n_l1s=5, cv=3),
+    GraftRegressorCV(n_l1s=5, cv=3),
+    GraftRegressorCV(l0="auto", max_features=3, cv=3),
 ]
 
 
@@ -118,7 +121,7 @@ def test_the_check_that_scikit_learn_skips_without_an_environment_variable_passe
     """SciPy reads SCIPY_ARRAY_API when it is imported, so this takes a process of its own."""
     program = """
 from sklearn.utils.estimator_checks import check_array_api_input
-from skgraft import GraftClassifier, GraftRegressor
+from skgraft import GraftClassifier, GraftClassifierCV, GraftRegressor, GraftRegressorCV
 estimators = GraftClassifier(), GraftClassifier(l0=0.01), GraftRegressor(), GraftRegressor(loss="poisson")
 for estimator in estimators:
     name = type(estimator).__name__

@@ -16,7 +16,7 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import ElasticNet, Lasso
 
-from skgraft import GraftClassifier, GraftRegressor
+from skgraft import GraftClassifier, GraftRegressor, l1_max
 
 from .cases import SEVERAL, SINGLE, Case, make_case
 from .kkt import Criterion
@@ -215,6 +215,20 @@ def test_scales_from_1e_minus_8_to_1e8_as_they_are_are_no_obstacle(loss, penalty
     criterion = replace(case.criterion, l1=l1, l2=l2)
     case = replace(case, parameters={**case.parameters, "l1": l1, "l2": l2}, criterion=criterion)
     assert_optimal(case, case.fit())
+
+
+@pytest.mark.parametrize("share", [0.3, 0.03, 0.003])
+@pytest.mark.parametrize("loss", ["logistic", "multinomial", "squared_hinge"])
+def test_weights_of_seven_orders_of_magnitude_are_no_obstacle(loss, share):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 4))
+    codes = rng.integers(0, 3 if loss == "multinomial" else 2, 60)
+    weight = np.where(codes == 0, 1e3, 1e-4)
+    l1 = share * l1_max(X, codes, loss=loss, sample_weight=weight)
+    model = GraftClassifier(loss=loss, l1=l1).fit(X, codes, sample_weight=weight)
+    assert model.certificate_.converged
+    assert model.certificate_.duality_gap <= 1e-6
+    assert model.support_.any()
 
 
 @every_loss

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
+from sklearn import config_context
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.model_selection import GroupKFold, KFold
 
@@ -128,3 +129,16 @@ def test_weights_of_zero_are_as_good_as_absent_rows():
     whole = GraftRegressorCV(l1s=[1.0, 5.0], cv=folds).fit(X, y, sample_weight=weight)
     without = GraftRegressorCV(l1s=[1.0, 5.0], cv=fewer).fit(X[counted], y[counted])
     assert_allclose(whole.cv_scores_, without.cv_scores_, rtol=1e-7)
+
+
+def test_the_default_score_works_with_metadata_routing():
+    with config_context(enable_metadata_routing=True):
+        model = GraftClassifierCV(n_l1s=5).fit(*CANCER)
+    assert_allclose(model.cv_scores_, GraftClassifierCV(n_l1s=5).fit(*CANCER).cv_scores_)
+
+
+def test_what_is_wrong_with_the_table_is_said_before_any_fold_is_fitted():
+    X = DIABETES[0].copy()
+    X[3, 2] = np.nan
+    with pytest.raises(ValueError, match=r"NaN.*column 2, row 3"):
+        GraftRegressorCV(l1s=[0.1, 1.0]).fit(X, DIABETES[1])

@@ -98,8 +98,12 @@ def _softmax(f: Array) -> Array:
 
 
 def _log_sum_exp(f: Array) -> Array:
-    top = f.max(axis=1)
-    return np.asarray(top + np.log(np.exp(f - top[:, None]).sum(axis=1)))
+    """Return ln Σ e^f to full relative precision, also where one term is zero and the others vanish beside it."""
+    rows, first = np.arange(f.shape[0]), f.argmax(axis=1)
+    top = f[rows, first]
+    e = np.exp(f - top[:, None])
+    e[rows, first] = 0.0
+    return np.asarray(top + np.log1p(e.sum(axis=1)))
 
 
 class Squared(Loss):
@@ -209,7 +213,7 @@ class Multinomial(Loss):
 
     def per_sample(self, f: Array, y: Array) -> Array:
         """Return minus the log probability of each sample's class."""
-        return _log_sum_exp(f) - np.einsum("ik,ik->i", y, f)
+        return _log_sum_exp(f - np.einsum("ik,ik->i", y, f)[:, None])
 
     def derivative(self, f: Array, y: Array) -> Array:
         """Return the probabilities minus the one-hot targets."""

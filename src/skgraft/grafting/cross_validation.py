@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, _fit_context, is_classifier
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import check_cv
@@ -47,9 +48,10 @@ class _GraftCV(BaseEstimator):
     _base: ClassVar[type[GraftClassifier | GraftRegressor]]
 
     def _fit_path(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> None:
+        X, y, sample_weight = _sliceable(X), _sliceable(y), _sliceable(sample_weight)
         grid = self._grid(X, y, sample_weight)
         splits, score_params = self._routed(X, y, sample_weight, params)
-        scorer = check_scoring(self, scoring=self.scoring)
+        scorer = self._scorer()
         scores = Parallel(n_jobs=self.n_jobs, prefer="threads")(
             delayed(self._fold_scores)(X, y, sample_weight, train, test, grid, scorer, score_params)
             for train, test in splits
@@ -85,18 +87,25 @@ class _GraftCV(BaseEstimator):
         return parameters | {"l0": float(self.l0)}
 
     def _grid(self, X: Any, y: Any, sample_weight: Any) -> dict[str, Any]:
-        """Return what the path goes along, as an argument of graft_path: the same values in every fold."""
+        """Return what the path goes along, as an argument of graft_path: the same values in every fold.
+
+        Reads the table, so that what is wrong with it is said before any work is done.
+        """
+        template = self._base(**self._path_parameters() | {"l0": 0.0, "keep": None, "max_features": None})
+        problem = template._problem(X, y, sample_weight)  # noqa: SLF001 -- the estimators' own encoding
         if self.l0 == "auto":
-            template = self._base(**self._path_parameters())
-            n_features = template._problem(X, y, sample_weight).n_features  # noqa: SLF001 -- reads the table
-            return {"sizes": np.arange(1, min(self.max_features or LARGEST_SIZE, n_features) + 1)}
+            return {"sizes": np.arange(1, min(self.max_features or LARGEST_SIZE, problem.n_features) + 1)}
         if self.l1s is not None:
             return {"l1s": np.sort(np.asarray(self.l1s, dtype=np.float64))[::-1]}
         if self.l1 is not None:
             return {"l1s": np.array([float(self.l1)])}
-        template = self._base(**self._path_parameters() | {"l0": 0.0, "keep": None, "max_features": None})
-        top = null_l1(template._problem(X, y, sample_weight))  # noqa: SLF001 -- the estimators' own encoding
+        top = null_l1(problem)
         return {"l1s": np.geomspace(top, self.smallest * top, self.n_l1s) if top > 0.0 else np.zeros(1)}
+
+    def _scorer(self) -> Any:
+        # scikit-learn's own stand-in for the estimator's score would ask this estimator for its routing, and it that
+        default = "accuracy" if is_classifier(self) else "r2"
+        return check_scoring(self, scoring=default if self.scoring is None else self.scoring)
 
     def _routed(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Return the splits and what the scorer is given besides the rows."""
@@ -137,10 +146,19 @@ class _GraftCV(BaseEstimator):
             .add_self_request(self)
             .add(splitter=check_cv(self.cv), method_mapping=MethodMapping().add(caller="fit", callee="split"))
             .add(
-                scorer=check_scoring(self, scoring=self.scoring),
+                scorer=self._scorer(),
                 method_mapping=MethodMapping().add(caller="fit", callee="score"),
             )
         )
+
+
+def _sliceable(data: Any) -> Any:
+    """Return data whose rows can be picked."""
+    if sparse.issparse(data):
+        return data if data.format in {"csr", "csc"} else data.tocsr()
+    if data is None or hasattr(data, "__getitem__") or hasattr(data, "iloc"):
+        return data
+    return np.asarray(data)
 
 
 def choose(mean: Array, error: Array, rule: str) -> int:

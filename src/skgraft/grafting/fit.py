@@ -209,5 +209,5 @@ def conclude(
         total_cost=total_cost,
         certificate=Certificate(violation, gap, finished and violation <= controls.tol * (1.0 + 1e-6)),
         history=history,
-        n_iter=len(history),
+        n_iter=max(1, len(history)),  # the first gradient test counts
     )

@@ -19,6 +19,7 @@ from skgraft.grafting.history import History, Record
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
+PATIENCE = 50  # steps without progress, and without anything that wants to come in, before giving up
 EFFORTS = ("full", "light", "newest", "batch", "gauss_seidel")
 
 
@@ -173,13 +174,17 @@ def graft(model: Growable, settings: Settings, monitor: Monitor) -> bool:
 def _grow_convex(model: Growable, settings: Settings, monitor: Monitor) -> bool:
     automatic = settings.select_unit == "auto"
     batch = settings.first_batch if automatic else int(settings.select_unit)
+    least, since = np.inf, 0  # the smallest violation seen while nothing wants to come in, and the steps since then
     for step in range(settings.max_iter):
         candidates = model.gradient_test()
         wanting = np.flatnonzero(candidates.pull > settings.tol)
-        if settings.effort == "newest" and not wanting.size:
-            return model.open_violation() <= settings.tol
-        if not wanting.size and model.open_violation() <= settings.tol:
-            return True
+        if not wanting.size:
+            left = model.open_violation()
+            if left <= settings.tol:
+                return True
+            least, since = (left, 0) if left < 0.9 * least else (least, since + 1)
+            if settings.effort == "newest" or since > PATIENCE:
+                return False
         if wanting.size and step and settings.effort != "newest":
             model.prune(generous=automatic)
         if settings.effort == "batch":

@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from skgraft.criterion.penalties import Penalty
 from skgraft.grafting.hessian import FreeHessian
 from skgraft.grafting.lifting import minimize_lifted
-from skgraft.grafting.target import Target
+from skgraft.grafting.target import START_DAMPING, Target
 
 Array = NDArray[np.float64]
 
 LEAST_DAMPING = 1e-5
 NO_DAMPING = 1e-14
-START_DAMPING = 1e-4
 # From true curvature to majorizer in two strides: on hard Huber problems strides of 10 or of 1000 take up to
 # ten times as many steps as strides of 100.
 STRIDE = 100.0

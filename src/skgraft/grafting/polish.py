@@ -19,7 +19,8 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 TRIALS = 24  # promising moves carried out before giving up
-EXHAUSTIVE = 600  # where there are at most this many moves, all are carried out
+EXHAUSTIVE = 600  # where there are at most this many moves, all that are not hopeless are carried out
+OPTIMISM = 2.0  # how far a gain may exceed, and a loss fall short of, what the quadratic model says
 RESTARTS = 20
 CROSS_TERMS = 4_000_000  # second derivatives between features kept at a time
 KEPT_MOVES = 200  # additions remembered for each feature that may go
@@ -28,16 +29,19 @@ NEGLIGIBLE = 1e-10  # decreases below this share of the criterion are rounding
 
 @dataclass(frozen=True)
 class Moves:
-    """Moves by the change they promise, best first: close bag ``drop`` (or -1) and open unit ``add`` (or -1)."""
+    """Moves: close bag ``drop`` (or -1) and open unit ``add`` (or -1).
+
+    ``change`` is what the criterion is expected to change by, ``hope`` what it may change by at best.
+    """
 
     drop: Index
     add: Index
     change: Array
+    hope: Array
 
-    def sorted(self) -> Moves:
-        """Return the moves, most promising first."""
-        order = np.argsort(self.change, kind="stable")
-        return Moves(self.drop[order], self.add[order], self.change[order])
+    def take(self, which: Index) -> Moves:
+        """Return some of the moves, in the given order."""
+        return Moves(self.drop[which], self.add[which], self.change[which], self.hope[which])
 
 
 def polish(
@@ -70,17 +74,13 @@ def _improve(model: LinearModel, settings: Settings, monitor: Monitor) -> bool:
     """Carry out the first move that lowers the criterion; False if none of those tried does."""
     model.gradient_test()
     moves = _singles(model, settings) if _is_single(model) else _by_removal(model, settings)
-    moves = moves.sorted()
     value = model.objective()
-    if moves.drop.size <= EXHAUSTIVE:
-        tried = range(moves.drop.size)
-    else:
-        # a model of the loss may be too pessimistic as well as too hopeful
-        hopeful = moves.change < (0.0 if _is_exact(model) else 0.1 * model.problem.l0 + NEGLIGIBLE * abs(value))
-        tried = range(min(TRIALS, int(hopeful.sum())))
+    expected = moves.change if _is_exact(model) else moves.hope
+    moves = moves.take(np.flatnonzero(expected < -NEGLIGIBLE * abs(value)))
+    order = np.argsort(moves.change, kind="stable")
+    moves = moves.take(order if order.size <= EXHAUSTIVE else order[:TRIALS])
     saved = model.save()
-    for t in tried:
-        drop, add = int(moves.drop[t]), int(moves.add[t])
+    for drop, add in zip(moves.drop.tolist(), moves.add.tolist(), strict=True):
         _apply(model, drop, add, settings)
         if model.objective() < value - NEGLIGIBLE * abs(value):
             kind = "swap" if drop >= 0 and add >= 0 else ("drop" if drop >= 0 else "graft")
@@ -168,31 +168,37 @@ def _singles(model: LinearModel, settings: Settings) -> Moves:
 
     out = np.flatnonzero(~problem.prices.kept[weights] & (w != 0.0))
     cost = problem.prices.charge
-    moves = [_additions(-1, looked_at, cost[looked_at], -gain(slope, left), model, settings)]
+    moves = [_additions(-1, looked_at, cost[looked_at], 0.0, gain(slope, left), model, settings)]
     for i in out:
         loss = 0.5 * w[i] ** 2 / gone[i]
         feature = int(weights[i])
-        moves.append(Moves(weights[[i]], np.array([-1]), np.array([loss - problem.l0 * cost[feature]])))
+        price = problem.l0 * cost[feature]
+        moves.append(_drop(feature, loss - price, loss / OPTIMISM - price))
         gained = gain(slope - w[i] / gone[i] * B[i], left + B[i] ** 2 / gone[i])
-        moves.append(_additions(feature, looked_at, cost[looked_at] - cost[feature], loss - gained, model, settings))
+        moves.append(_additions(feature, looked_at, cost[looked_at] - cost[feature], loss, gained, model, settings))
     return _join(moves)
 
 
+def _drop(bag: int, change: float, hope: float) -> Moves:
+    return Moves(np.array([bag]), np.array([-1]), np.array([change]), np.array([hope]))
+
+
 def _additions(
-    drop: int, features: Index, extra_cost: Array, change: Array, model: LinearModel, settings: Settings
+    drop: int, features: Index, extra_cost: Array, loss: float, gain: Array, model: LinearModel, settings: Settings
 ) -> Moves:
     """Return the affordable and possible ones of the moves that open each of the features."""
-    fits = np.isfinite(change)
+    fits = np.isfinite(gain)
     if settings.max_cost is not None:
         fits &= model.total_cost + extra_cost <= settings.max_cost * (1 + 1e-12)
     if settings.max_features is not None and drop < 0:
         fits &= model.n_selected < settings.max_features
-    change = change + model.problem.l0 * extra_cost
+    price = model.problem.l0 * extra_cost
+    change, hope = price + loss - gain, price + loss / OPTIMISM - OPTIMISM * gain
     best = np.flatnonzero(fits)
     if best.size > KEPT_MOVES:
         best = best[np.argpartition(change[best], KEPT_MOVES)[:KEPT_MOVES]]
         best.sort()
-    return Moves(np.full(best.size, drop), features[best], change[best])
+    return Moves(np.full(best.size, drop), features[best], change[best], hope[best])
 
 
 def _join(moves: list[Moves]) -> Moves:
@@ -200,6 +206,7 @@ def _join(moves: list[Moves]) -> Moves:
         np.concatenate([m.drop for m in moves]).astype(np.intp),
         np.concatenate([m.add for m in moves]).astype(np.intp),
         np.concatenate([m.change for m in moves]),
+        np.concatenate([m.hope for m in moves]),
     )
 
 
@@ -212,14 +219,16 @@ def _by_removal(model: LinearModel, settings: Settings) -> Moves:
     for bag in [-1, *_open_bags(model).tolist()]:
         if bag >= 0:
             _apply(model, bag, -1, settings)
-            moves.append(Moves(np.array([bag]), np.array([-1]), np.array([model.objective() - value])))
+            moves.append(_drop(bag, model.objective() - value, model.objective() - value))
         candidates = affordable(model, model.gradient_test(), settings)
         feature = model.layout.feature(model.layout.starts[candidates.unit])
         other = (model.problem.prices.bags.of[feature] != bag) & (candidates.pull > settings.tol)
         candidates, feature = candidates.take(other), feature[other]
         gain = candidates.pull**2 / (2.0 * np.maximum(alone[feature] + 2.0 * candidates.ridge, 1e-300))
-        change = model.objective() - value + candidates.price - gain
-        moves.append(Moves(np.full(feature.size, bag), candidates.unit, change))
+        lost = model.objective() - value + candidates.price
+        # a bag brings more than its first member: nothing is hopeless here
+        anything = np.full(feature.size, -np.inf)
+        moves.append(Moves(np.full(feature.size, bag), candidates.unit, lost - gain, anything))
         model.restore(saved)
     model.gradient_test()
     return _join(moves)

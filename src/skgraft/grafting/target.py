@@ -11,6 +11,8 @@ from skgraft.criterion.losses import Curvature, Loss
 
 Array = NDArray[np.float64]
 
+START_DAMPING = 1e-4
+
 
 @dataclass(frozen=True)
 class Target:
@@ -46,7 +48,9 @@ class Target:
         if loss.quadratic:
             return curvature
         if curvature.factor is not None:
-            return replace(curvature, diagonal=curvature.diagonal + 1e-8 * s[:, None])
+            largest = (curvature.diagonal - curvature.factor**2).max(axis=1)
+            floor = damping * s if damping > START_DAMPING else 1e-8 * largest  # 1 is a majorizer: p(1 - p) <= 1/4
+            return replace(curvature, diagonal=curvature.diagonal + np.maximum(floor, 1e-14 * s)[:, None])
         if loss.piecewise:
             bound = loss.majorizer(scores, self.y, s).diagonal if damping >= 1.0 else s[:, None]
             return Curvature(np.maximum(curvature.diagonal, damping * bound))
