@@ -65,9 +65,8 @@ for axis, (title, model) in zip(axes, models.items(), strict=True):
 # %%
 # A budget
 # --------
-# ``max_cost`` is a hard limit instead of a trade. By itself it does not look at prices: the strongest feature that fits
-# comes in first, and may use up the whole budget where a few cheap ones would have been better. A small ``l0`` beside
-# it makes prices count in the order of the candidates.
+# ``max_cost`` is a hard limit instead of a trade: what fits into it is spent where it lowers the criterion most. A
+# small ``l0`` beside it keeps money that would bring little.
 
 budgets = np.arange(1, 8)
 fig, axis = plt.subplots(figsize=(6, 3.6), layout="constrained")

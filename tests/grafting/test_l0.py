@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.datasets import load_breast_cancer
 
 from skgraft import GraftClassifier, GraftRegressor
 
@@ -348,6 +349,17 @@ def test_a_feature_is_paid_for_once_whatever_the_number_of_targets():
         paid = l0 * model.total_cost_
         assert_allclose(model.objective_, replace(one, y=Y).value(model.coef_, model.intercept_) + paid, rtol=1e-9)
         assert model.objective_ >= best - 1e-8
+
+
+def test_a_larger_budget_never_gives_a_worse_model():
+    X, y = load_breast_cancer(return_X_y=True)
+    prices = np.where(np.arange(30) >= 20, 3.0, 1.0)
+    found = []
+    for budget in range(1, 8):
+        model = GraftClassifier(l1=0.0, l2=1e-3, feature_costs=prices, max_cost=budget).fit(X, y)
+        assert model.total_cost_ <= budget
+        found.append(model.objective_)
+    assert (np.diff(found) < 0.0).all()
 
 
 # -- how often the optimum is reached -------------------------------------------------------------------------------

@@ -130,13 +130,32 @@ def run(model: LinearModel, controls: Controls, tol: float, monitor: Monitor) ->
         max_cost=problem.prices.max_cost,
         first_batch=max(20, min(rows, columns) // 10),
     )
+    frugal = _thrifty_start(model, settings)
     finished = graft(model, settings, monitor)
+    if frugal is not None and frugal[1] < model.objective():
+        model.restore(frugal[0])
+        monitor.record(model, "restart")
     if not problem.convex and controls.polish:
         rng = np.random.default_rng() if controls.rng is None else controls.rng
         polish_model(model, settings, monitor, thorough=controls.polish == "thorough", rng=rng)
     if finished and controls.effort != "newest":
         _refine(model, settings, controls, monitor)
     return finished
+
+
+def _thrifty_start(model: LinearModel, settings: Settings) -> tuple[Any, float] | None:
+    """Spend the budget on what brings most for its cost; returns that model and its criterion, and goes back.
+
+    None where there is no budget, or where everything costs the same.
+    """
+    charge = model.problem.prices.charge
+    if settings.max_cost is None or np.ptp(charge) == 0.0:
+        return None
+    start = model.save()
+    graft(model, replace(settings, thrifty=True), Monitor())
+    found = model.save(), model.objective()
+    model.restore(start)
+    return found
 
 
 def _refine(model: LinearModel, settings: Settings, controls: Controls, monitor: Monitor) -> None:

@@ -94,7 +94,8 @@ class Settings:
     """How to grow.
 
     ``tol`` is absolute; ``priced`` says that opening a unit has a price or draws on a budget, so that units come
-    in one at a time (or ``select_unit`` at a time) and a step that does not lower the criterion is undone.
+    in one at a time (or ``select_unit`` at a time) and a step that does not lower the criterion is undone;
+    ``thrifty`` takes first what brings most for its cost, rather than what brings most.
     """
 
     effort: str = "full"
@@ -106,6 +107,7 @@ class Settings:
     max_features: int | None = None
     max_cost: float | None = None
     first_batch: int = 20
+    thrifty: bool = False
 
 
 class Stop(Exception):  # noqa: N818 -- control flow, not an error
@@ -248,7 +250,10 @@ def _choose(model: Growable, candidates: Candidates, settings: Settings, batch: 
     if free_of_charge.any() and settings.max_features is None:
         candidates = candidates.take(free_of_charge)
         return candidates.take(_strongest(candidates.pull, np.arange(candidates.unit.size), candidates.unit.size))
-    chosen = candidates.take(np.lexsort((candidates.unit, expected_change(model, candidates)))[:batch])
+    change = expected_change(model, candidates)
+    if settings.thrifty:
+        change = change / np.maximum(candidates.cost, np.finfo(float).tiny)
+    chosen = candidates.take(np.lexsort((candidates.unit, change))[:batch])
     return _within_budget(model, chosen, settings)
 
 
