@@ -1264,7 +1264,7 @@ def test_fitted_attributes_are_there_and_belong_together(estimator, target, coef
     assert isinstance(model.objective_, float)
     assert isinstance(model.total_cost_, float)
     assert isinstance(model.n_iter_, int)
-    assert model.n_iter_ == len(model.history_)
+    assert model.n_iter_ == max(1, len(model.history_))
     assert model.n_features_in_ == 10
     assert not hasattr(model, "feature_names_in_")
     assert model.certificate_.converged is True

@@ -23,6 +23,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 GAP_SHARE = 1e-2  # the duality gap is brought to this share of the tolerance where it can be
+EXACT = 1e-2  # share of that at which nothing is left to refine
 REFINEMENTS = 5
 LEAST_RATIO = 1e-3  # of one refinement's tolerance to that before
 REFINE_STEPS = 50
@@ -164,10 +165,12 @@ def _refine(model: LinearModel, settings: Settings, controls: Controls, monitor:
     Then take the last digits: a Newton step more costs little and brings them.
     """
     tol = settings.tol
+    wanted = GAP_SHARE * controls.tol * _null_height(model)
     if model.problem.convex and is_bounded(model.problem):
         for _ in range(REFINEMENTS):
             found = check_model(model)
-            wanted = GAP_SHARE * controls.tol * _null_height(model)
+            if found.gap is not None and found.gap <= EXACT * wanted:
+                return
             if found.gap is None or found.gap <= wanted:
                 break
             # a gap falls at least as fast as the violation behind it
@@ -186,7 +189,10 @@ def _refine(model: LinearModel, settings: Settings, controls: Controls, monitor:
 def check_model(model: LinearModel) -> Check:
     """Check the model where it is."""
     scores, gradient = model.evidence()
-    return check(model.problem, model.layout, model.penalty, model.coefficients()[0], scores, gradient)
+    if model.checked is None:
+        weights = model.coefficients()[0]
+        model.checked = check(model.problem, model.layout, model.penalty, weights, scores, gradient)
+    return model.checked
 
 
 def _null_height(model: LinearModel) -> float:

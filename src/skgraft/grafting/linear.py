@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +59,7 @@ class LinearModel:
         self._gradient = self._gradients.exact(self._target.residual(scores))
         self.null_gradient = self._gradient.copy()
         self._fresh = True  # whether the gradient is that of the present point
+        self.checked: Any = None  # what was found of the present point, until it moves
 
     def _reset(self) -> None:
         problem = self.problem
@@ -171,6 +173,7 @@ class LinearModel:
     def _move_to(self, point: Point) -> None:
         self._point = point
         self._fresh = False
+        self.checked = None
 
     def _pull(self, gradient: Array) -> Array:
         if self.penalty.scalar and not self.layout.single:
@@ -372,6 +375,7 @@ class LinearModel:
         self.problem = problem
         self.penalty = make_penalty(problem, self.layout)
         self._fresh = False  # what could not matter under the old penalty may matter now
+        self.checked = None
         self._restrict()
 
     def exact_gradient(self) -> Array:
