@@ -125,12 +125,15 @@ class Penalty:
             limit = self.hold
             over = pull > limit
             return float((limit[over] / pull[over]).min()) if over.any() else 1.0
-        if not (self.distance_at_zero(-z) > 0.0).any():
+        outside = np.flatnonzero(self.distance_at_zero(-z) > 0.0)
+        if not outside.size:
             return 1.0
+        part, weights = self.take(outside)
+        z = z[weights]
         low, high = 0.0, 1.0
         for _ in range(60):
             middle = 0.5 * (low + high)
-            if (self.distance_at_zero(-middle * z) > 0.0).any():
+            if (part.distance_at_zero(-middle * z) > 0.0).any():
                 high = middle
             else:
                 low = middle

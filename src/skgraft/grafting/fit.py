@@ -22,6 +22,7 @@ from skgraft.grafting.problem import LinearProblem
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
+FEWEST_UNITS = 5  # that a first batch opens, however large they are
 GAP_SHARE = 1e-2  # the duality gap is brought to this share of the tolerance where it can be
 EXACT = 1e-2  # share of that at which nothing is left to refine
 REFINEMENTS = 5
@@ -129,7 +130,7 @@ def run(model: LinearModel, controls: Controls, tol: float, monitor: Monitor) ->
         priced=not problem.convex,
         max_features=problem.prices.max_features,
         max_cost=problem.prices.max_cost,
-        first_batch=max(20, min(rows, columns) // 10),
+        first_batch=max(FEWEST_UNITS, max(20, min(rows, columns) // 10) * model.layout.n_units // max(columns, 1)),
     )
     frugal = _thrifty_start(model, settings)
     finished = graft(model, settings, monitor)

@@ -365,6 +365,7 @@ class _SharedGram:
         self._A = np.empty((0, 0), dtype)
         self._H = np.empty((0, 0), dtype)
         self._diagonal = np.empty(0, dtype)
+        self._heights = np.empty(0)  # largest eigenvalue of the block that begins at a row, where it is known
         self.mean = np.empty(0)
         self._in_rows = self._in_gram = 0
 
@@ -374,6 +375,7 @@ class _SharedGram:
         self._curvature = curvature
         self.total = float(curvature.sum())
         self._in_rows = self._in_gram = 0
+        self._heights[:] = np.nan
 
     def promote(self) -> None:
         """Rebuild in float64."""
@@ -381,6 +383,7 @@ class _SharedGram:
             self._dtype = np.float64
             self._A, self._H = np.empty((0, 0)), np.empty((0, 0))
             self._in_rows = self._in_gram = 0
+            self._heights = np.empty(0)
 
     def keep(self, positions: Index) -> None:
         """Keep these rows."""
@@ -388,6 +391,8 @@ class _SharedGram:
         if inside.size:
             self._A[: inside.size] = self._A[inside]
             self.mean[: inside.size] = self.mean[inside]
+            self._heights[: inside.size] = self._heights[inside]
+        self._heights[inside.size :] = np.nan
         self._in_rows = inside.size
         inside = positions[positions < self._in_gram]
         if inside.size:
@@ -400,10 +405,10 @@ class _SharedGram:
         done, m = self._in_rows, rows.shape[0]
         if m > self._A.shape[0]:
             A = np.empty((max(m, 2 * done, 16), rows.shape[1]), self._dtype)
-            mean = np.zeros(A.shape[0])
+            mean, heights = np.zeros(A.shape[0]), np.full(A.shape[0], np.nan)
             if done:
-                A[:done], mean[:done] = self._A[:done], self.mean[:done]
-            self._A, self.mean = A, mean
+                A[:done], mean[:done], heights[:done] = self._A[:done], self.mean[:done], self._heights[:done]
+            self._A, self.mean, self._heights = A, mean, heights
         fresh = rows[done:m]
         if self._intercept:
             self.mean[done:m] = fresh @ self._curvature / self.total
@@ -441,15 +446,23 @@ class _SharedGram:
         if penalty.scalar:
             lipschitz = np.einsum("ij,ij->i", A, A).astype(np.float64) + penalty.ridge
         else:
-            lipschitz = np.array(
-                [
-                    np.linalg.norm(A[a:b] @ A[a:b].T, 2) * (1 + 1e-6) + penalty.ridge[a:b].max()
-                    for a, b in zip(penalty.starts[:-1], penalty.starts[1:], strict=True)
-                ]
-            )
+            first = penalty.starts[:-1]
+            unknown = np.flatnonzero(np.isnan(self._heights[first]))
+            self._heights[first[unknown]] = _block_heights(A, first[unknown], np.diff(penalty.starts)[unknown])
+            lipschitz = self._heights[first] + np.maximum.reduceat(penalty.ridge, first)
         return int(
             rows_cd(
                 self._A, w.size, q, w, penalty.ridge, penalty.starts, penalty.l1, penalty.norm, lipschitz,
                 penalty.positive, 0.3 * tol, RESIDUAL_EPOCHS,
             )
         )  # fmt: skip
+
+
+def _block_heights(A: NDArray[np.floating], first: Index, sizes: Index) -> Array:
+    """Return the largest eigenvalue of blocks of rows times their transposes, a little rounded up."""
+    out = np.empty(sizes.size)
+    for size in np.unique(sizes):
+        blocks = np.flatnonzero(sizes == size)
+        rows = A[first[blocks, None] + np.arange(size)]
+        out[blocks] = np.linalg.eigvalsh(rows @ rows.transpose(0, 2, 1))[:, -1]
+    return out * (1.0 + 1e-5)
