@@ -7,6 +7,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from benchmarks import _problems, _table
 from benchmarks._peers import SKGRAFT
@@ -20,9 +21,15 @@ LIMIT = 300.0
 
 
 def columns(kind: str, sizes: Sequence[int]) -> Iterator[tuple[int, Problem]]:
-    """Yield sparse problems of more and more columns."""
+    """Yield sparse problems of more and more columns; the relevant ones are filled enough to stand out at any size."""
+    n = 20_000
     for p in sizes:
-        yield p, _problems.sparse(kind, 20_000, p, n_relevant=N_RELEVANT).at(SHARE)
+        rng = np.random.default_rng(_problems.SEED)
+        relevant = _problems.scattered(n, N_RELEVANT, n // 10, rng)
+        rest = _problems.scattered(n, p - N_RELEVANT, 20, rng)
+        scores = np.asarray(relevant @ rng.choice([-1.0, 1.0], N_RELEVANT)).ravel()
+        X = sp.hstack([relevant, rest], format="csc")
+        yield p, Problem(f"{kind}, {p:,} columns", kind, X, _problems.respond(scores, kind, rng)).at(SHARE)
 
 
 def rows(kind: str, sizes: Sequence[int]) -> Iterator[tuple[int, Problem]]:
