@@ -12,7 +12,7 @@ export PIP_CONSTRAINT := constraints.txt
 export PIP_BUILD_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 INSTALL := $(PY) -m pip install -qq -c constraints.txt
-PEERS := skglm celer adelie snapml abess
+PEERS := skglm celer adelie snapml abess lightgbm catboost
 BENCH_CONSTRAINTS := PIP_CONSTRAINT=benchmarks/constraints.txt PIP_BUILD_CONSTRAINT=benchmarks/constraints.txt
 BENCH_INSTALL := $(BENCH_CONSTRAINTS) .venv-bench/bin/python -m pip install -qq -c benchmarks/constraints.txt
 

@@ -103,10 +103,13 @@ def dense(n: int, d: int, *, share: float = 0.05, trees: int = 100, n_relevant: 
 
 
 def sparse(n: int, d: int, *, share: float = 0.05, trees: int = 100) -> Problem:
-    """Return counts, as of words: a few columns are filled in a third of the rows, most in three of them."""
+    """Return counts, as of words: a few columns are filled in a third of the rows, most in a fiftieth.
+
+    All can be split at: a leaf needs 20 rows, and a column filled in fewer would be dropped beforehand.
+    """
     rng = np.random.default_rng(SEED)
     n_test = max(1_000, n // 2)
-    filled = np.maximum(0.3 / np.sqrt(1.0 + np.arange(d)), 3.0 / n)
+    filled = np.maximum(0.3 / np.sqrt(1.0 + np.arange(d)), max(0.02, 40.0 / n))
     counts = rng.binomial(n + n_test, filled)
     rows = np.concatenate([rng.integers(0, n + n_test, count, dtype=np.int32) for count in counts])
     columns = np.repeat(np.arange(d, dtype=np.int32), counts)
@@ -123,9 +126,8 @@ def connections(n: int, *, trees: int = 30) -> Problem:
     Categories are columns of zeros and ones, as in the paper.  Repeated rows bring no new information: this is a
     problem of size, not of accuracy.
     """
-    from skgraft.datasets import read_kddcup99
-
     from benchmarks._problems import data_folder
+    from skgraft.datasets import read_kddcup99
 
     train, test = read_kddcup99(data_folder()).one_hot().split()
     normal = (train.target_names or []).index("normal")
@@ -140,19 +142,21 @@ Maker = Callable[[], Problem]
 
 
 def race_problems(*, quick: bool) -> dict[str, Maker]:
-    """Return the problems of the comparison by name: what is asked for, or a look at a quarter in each direction."""
-    cut = 4 if quick else 1
+    """Return the problems of the comparison by name, or for a quick look a quarter of their rows and columns.
+
+    Rows are not cut where they are few, nor relevant columns more than the rows can tell.
+    """
     trees, few = (30, 15) if quick else (100, 50)
 
-    def wide(n: int, d: int, share: float, trees: int) -> Maker:
-        return lambda: dense(n // cut, d // cut, share=share, trees=trees)
+    def shape(n: int, d: int) -> tuple[int, int]:
+        return (n // 4 if n >= 10_000 else n, d // 4) if quick else (n, d)
 
     return {
-        "10k x 1k": wide(10_000, 1_000, 0.05, trees),
-        "100k x 500": wide(100_000, 500, 0.02, trees),
-        "500k x 100": wide(500_000, 100, 0.01, trees),
-        "1k x 20k": wide(1_000, 20_000, 0.3, trees),
-        "5k x 50k": wide(5_000, 50_000, 0.1, few),
-        "2k x 200k sparse": lambda: sparse(2_000 // cut, 200_000 // cut, share=0.15, trees=few),
+        "10k x 1k": lambda: dense(*shape(10_000, 1_000), share=0.05, trees=trees),
+        "100k x 500": lambda: dense(*shape(100_000, 500), share=0.02, trees=trees),
+        "500k x 100": lambda: dense(*shape(500_000, 100), share=0.01, trees=trees),
+        "1k x 20k": lambda: dense(*shape(1_000, 20_000), share=0.3, trees=trees, n_relevant=4),
+        "5k x 50k": lambda: dense(*shape(5_000, 50_000), share=0.1, trees=few, n_relevant=8),
+        "2k x 200k sparse": lambda: sparse(*shape(2_000, 200_000), share=0.2, trees=few),
         "kddcup99": lambda: connections(100_000 if quick else 4_900_000, trees=few),
     }
