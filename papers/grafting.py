@@ -5,29 +5,26 @@ was measured, ``grafting.md`` the tables, and PNG files the figures.
 """
 
 import argparse
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 from papers._grafting import comparison_figures, comparison_report, irrelevant_report, paper
 from papers._grafting.comparison import Run, compare, measure_times
 from papers._grafting.irrelevant import Outcome, run_irrelevant
 from papers._grafting.problems import load_problems
+from papers._storage import Section, as_json, merged, some_of, stored
 from papers._tables import Table
 
 RESULTS = Path(__file__).parent / "results"
 EXPERIMENTS = ("irrelevant", "error", "time")
-Section = dict[str, Any]
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m papers.grafting", description=__doc__.split("\n\n")[0])
     parser.add_argument(
-        "--only", type=_experiments, default=EXPERIMENTS, help=f"some of {','.join(EXPERIMENTS)}, with commas"
+        "--only", type=some_of(EXPERIMENTS), default=EXPERIMENTS, help=f"some of {','.join(EXPERIMENTS)}, with commas"
     )
     parser.add_argument("--repetitions", type=_count, help="of the irrelevant-features experiment (default 200)")
     parser.add_argument("--instances", type=_count, help="or splits of data sets A to E (default 10; for times 3)")
@@ -46,14 +43,6 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     return options
 
 
-def _experiments(text: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in text.split(","))
-    unknown = [name for name in names if name not in EXPERIMENTS]
-    if unknown:
-        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(EXPERIMENTS)}")
-    return names
-
-
 def _count(text: str) -> int:
     number = int(text)
     if number < 1:
@@ -64,29 +53,21 @@ def _count(text: str) -> int:
 def measure_irrelevant(options: argparse.Namespace) -> Section:
     """Run section 2.2.2."""
     outcomes = run_irrelevant(options.repetitions, options.tuning, options.n_jobs)
-    return {"repetitions": options.repetitions, "tuning": options.tuning, "records": _stored(outcomes)}
+    return {"repetitions": options.repetitions, "tuning": options.tuning, "records": stored(outcomes)}
 
 
 def measure_error(options: argparse.Namespace) -> Section:
     """Run the comparison of figure 3."""
     problems = load_problems()
     runs = compare(problems.present, options.instances, options.n_jobs)
-    return {"instances": options.instances, "missing": problems.missing, "records": _stored(runs)}
+    return {"instances": options.instances, "missing": problems.missing, "records": stored(runs)}
 
 
 def measure_time(options: argparse.Namespace) -> Section:
     """Run the timings of table 3."""
     problems = load_problems()
     runs = measure_times(problems.present, options.timed)
-    return {"instances": options.timed, "missing": problems.missing, "records": _stored(runs)}
-
-
-def _stored(records: Sequence[Any]) -> list[dict[str, Any]]:
-    return [{name: _rounded(value) for name, value in asdict(record).items()} for record in records]
-
-
-def _rounded(value: Any) -> Any:
-    return float(f"{value:.10g}") if isinstance(value, float) else value
+    return {"instances": options.timed, "missing": problems.missing, "records": stored(runs)}
 
 
 MEASURE: Mapping[str, Callable[[argparse.Namespace], Section]] = {
@@ -136,22 +117,11 @@ def store(sections: Mapping[str, Section], folder: Path) -> None:
     """Write what was measured, its tables and its figures; experiments not run this time keep their results."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "grafting.json"
-    known = (json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}) | dict(sections)
-    merged = {name: known[name] for name in EXPERIMENTS if name in known}
-    path.write_text(_json(merged), encoding="utf-8")
-    (folder / "grafting.md").write_text(page(merged), encoding="utf-8")
-    for name, section in merged.items():
+    known = merged(path, sections, EXPERIMENTS)
+    path.write_text(as_json(known), encoding="utf-8")
+    (folder / "grafting.md").write_text(page(known), encoding="utf-8")
+    for name, section in known.items():
         draw(name, section, folder)
-
-
-def _json(sections: Mapping[str, Section]) -> str:
-    """Return JSON with one record a line, so that a change shows as such."""
-    written = []
-    for name, section in sections.items():
-        head = {key: value for key, value in section.items() if key != "records"}
-        lines = ",\n".join(json.dumps(record) for record in section["records"])
-        written.append(f'{json.dumps(name)}: {json.dumps(head)[:-1]}, "records": [\n{lines}\n]}}')
-    return "{\n" + ",\n".join(written) + "\n}\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

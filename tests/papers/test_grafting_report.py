@@ -12,6 +12,7 @@ from papers._grafting.comparison import CHOSEN, STATED, Run
 from papers._grafting.comparison_report import error_tables, time_tables
 from papers._grafting.irrelevant import REGULARISERS, Outcome
 from papers._grafting.irrelevant_report import tables as irrelevant_tables
+from papers._storage import stored
 from papers._tables import Table, mean_and_error, written
 
 FIGURES = ("grafting-figure2.png", "grafting-figure3.png", "grafting-times.png")
@@ -51,9 +52,9 @@ def made_up_outcomes():
 
 
 def made_up_sections():
-    runs = grafting._stored(made_up_runs())
+    runs = stored(made_up_runs())
     return {
-        "irrelevant": {"repetitions": 3, "tuning": 2, "records": grafting._stored(made_up_outcomes())},
+        "irrelevant": {"repetitions": 3, "tuning": 2, "records": stored(made_up_outcomes())},
         "error": {"instances": 2, "missing": {}, "records": runs},
         "time": {"instances": 2, "missing": {}, "records": runs},
     }
