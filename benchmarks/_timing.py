@@ -23,7 +23,7 @@ from benchmarks._peers import Solver
 from benchmarks._problems import Problem
 
 _FORK = multiprocessing.get_context("fork")
-ENOUGH = 10.0  # seconds of timed runs after which a solver is not run again
+ENOUGH = 6.0  # seconds of timed runs after which a solver is not run again
 
 
 @dataclass(frozen=True)
@@ -270,5 +270,5 @@ def compare(
             if found[solver.name].state != "timed":
                 note(f"  {solver.name}: {found[solver.name]}")
         if solver is solvers[0] and found[solver.name].state == "timed":
-            limit = min(longest, max(6.0, 20.0 * (found[solver.name].wall or 0.0)))
+            limit = min(longest, max(5.0, 20.0 * (found[solver.name].wall or 0.0)))
     return {count: alternate(solvers, problem, judge, found, repeat, count) for count in threads}
