@@ -22,6 +22,7 @@ from skgraft.grafting._kernels import (
     soft_threshold,
     softmax_cd,
     sparse_cd,
+    targets_cd,
 )
 from skgraft.grafting.quadratic import minimize_gram, plain_gram_cd, search_kinks
 
@@ -137,7 +138,7 @@ def assert_minimal(model: Model, w: np.ndarray, tol: float) -> None:
         assert (w >= 0.0).all()
 
 
-# -- the four descents ------------------------------------------------------------------------------------------
+# -- the five descents ------------------------------------------------------------------------------------------
 
 
 @every_kind
@@ -155,6 +156,28 @@ def test_descent_on_a_matrix_reaches_the_minimum(kind, positive, dtype, seed):
     assert epochs < 20000
     assert_minimal(model, w, tol)
     assert_allclose(q, model.q + model.H @ (w - model.w0), atol=1e-10)  # it is kept up to date
+
+
+@both_signs
+@precision
+@pytest.mark.parametrize("size", [1, 3])
+def test_descent_on_one_matrix_for_all_outputs_reaches_the_minimum(size, positive, dtype):
+    m, n_outputs, tol = 6, 2, 1e-10
+    rng = np.random.default_rng([size, 5])
+    A = random_rows(7, np.float64, m=m)
+    G = (A @ A.T + 0.01 * np.eye(m)).astype(dtype)
+    starts, norm = np.arange(0, m + 1, size), rng.uniform(0.05, 0.3, m // size)
+    l1 = rng.uniform(0.0, 0.1, m)
+    # the same as a model over pairs (feature, output), whose groups lie together
+    H = np.kron(G.astype(np.float64), np.eye(n_outputs))
+    pairs = Penalty(np.repeat(l1, n_outputs), np.zeros(m * n_outputs), norm, starts * n_outputs, positive)
+    w0 = np.abs(rng.standard_normal((m, n_outputs)))
+    model = Model(H, rng.standard_normal(m * n_outputs), w0.ravel(), pairs)
+    q, w = np.ascontiguousarray(model.q.reshape(m, n_outputs).T), np.ascontiguousarray(w0.T)
+    bound = block_norms(G.astype(np.float64), Penalty(l1, np.zeros(m), norm, starts))
+    assert targets_cd(G, m, q, w, starts, l1, norm, bound, positive, tol, 20000) < 20000
+    assert_minimal(model, w.T.ravel(), tol)
+    assert_allclose(q.T.ravel(), model.q + H @ (w.T.ravel() - model.w0), atol=1e-9)
 
 
 @every_kind

@@ -1,11 +1,12 @@
 """Compiled coordinate descent on the quadratic model of the free weights.
 
-All four kernels minimise, over the free weights w (moving from w0),
+All five kernels minimise, over the free weights w (moving from w0),
 
     q·(w - w0) + ½(w - w0)'H(w - w0) + penalty(w)
 
-by cycling over groups, and extrapolate every few epochs (Anderson).  They differ in how H is known: as a matrix,
-through scaled dense rows, through scaled sparse columns, or through sparse columns and class probabilities.
+by cycling over groups, and extrapolate every few epochs (Anderson).  They differ in how H is known: as a matrix, as
+one matrix for every output, through scaled dense rows, through scaled sparse columns, or through sparse columns and
+class probabilities.
 Groups are ``starts[g]:starts[g + 1]``; ``lipschitz[g]`` bounds the largest eigenvalue of H's block.
 """
 
@@ -201,6 +202,85 @@ def gram_cd(H, m, q, w, starts, l1, norm, lipschitz, positive, tol, max_epochs):
                 trail[0, j] = w[j]
                 trail_q[0, j] = q[j]
     return epoch
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def targets_cd(G, m, q, w, starts, l1, norm, lipschitz, positive, tol, max_epochs):
+    """Descend with H = G for every output alike; a group spans all outputs.  ``q`` and ``w`` are (n_outputs, m)."""
+    n_groups = starts.size - 1
+    n_outputs = w.shape[0]
+    largest = 1
+    for g in range(n_groups):
+        largest = max(largest, starts[g + 1] - starts[g])
+    v = np.empty(largest * n_outputs)
+    flat_w, flat_q = w.reshape(w.size), q.reshape(w.size)
+    trail = np.empty((MEMORY + 1, w.size))
+    trail_q = np.empty((MEMORY + 1, w.size))
+    mix = np.empty(MEMORY)
+    w_mixed = np.empty(w.size)
+    q_mixed = np.empty(w.size)
+    kept = 0
+    trail[0] = flat_w
+    trail_q[0] = flat_q
+    epoch = 0
+    while epoch < max_epochs:
+        largest_step = 0.0
+        for g in range(n_groups):
+            a = starts[g]
+            size = starts[g + 1] - a
+            bound = lipschitz[g]
+            if bound <= 0.0:
+                continue
+            for k in range(n_outputs):
+                for j in range(size):
+                    e = a + j
+                    v[k * size + j] = soft_threshold(w[k, e] - q[k, e] / bound, l1[e] / bound, positive)
+            shrink = group_scale(v, size * n_outputs, norm[g] / bound)
+            for k in range(n_outputs):
+                for j in range(size):
+                    e = a + j
+                    new = shrink * v[k * size + j]
+                    d = new - w[k, e]
+                    if d != 0.0:
+                        w[k, e] = new
+                        largest_step = max(largest_step, abs(d) * bound)
+                        for i in range(m):
+                            q[k, i] += d * G[e, i]
+        epoch += 1
+        if largest_step <= tol:
+            break
+        kept += 1
+        trail[kept] = flat_w
+        trail_q[kept] = flat_q
+        if kept == MEMORY:
+            kept = 0
+            if extrapolation(trail, mix):
+                combine(trail, mix, w_mixed)
+                combine(trail_q, mix, q_mixed)
+                change = targets_penalty(w_mixed.reshape(w.shape), starts, l1, norm)
+                change -= targets_penalty(w, starts, l1, norm)
+                for i in range(w.size):
+                    change += 0.5 * (flat_q[i] + q_mixed[i]) * (w_mixed[i] - flat_w[i])
+                if change < 0.0 and allowed(w_mixed, positive):
+                    flat_w[:] = w_mixed
+                    flat_q[:] = q_mixed
+            trail[0] = flat_w
+            trail_q[0] = flat_q
+    return epoch
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def targets_penalty(w, starts, l1, norm):
+    """Return the penalty of weights (n_outputs, m) whose groups span all outputs."""
+    total = 0.0
+    for g in range(starts.size - 1):
+        squares = 0.0
+        for k in range(w.shape[0]):
+            for j in range(starts[g], starts[g + 1]):
+                total += l1[j] * abs(w[k, j])
+                squares += w[k, j] * w[k, j]
+        total += norm[g] * np.sqrt(squares)
+    return total
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -75,6 +76,8 @@ def fit_linear(problem: LinearProblem, controls: Controls, start: tuple[Array, A
         Weights (n_features, n_outputs) and intercepts to start from, in standardised coordinates.
     """
     monitor = Monitor(callback=controls.callback, verbose=controls.verbose)
+    if problem.is_large and "skgraft.grafting._kernels" not in sys.modules:
+        monitor.say("loading compiled code (compiled once, which may take some seconds) ...")
     model, tol = None, 0.0
     finished = interrupted = False
     try:

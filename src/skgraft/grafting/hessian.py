@@ -15,7 +15,7 @@ from scipy import sparse
 
 from skgraft.criterion.losses import Curvature
 from skgraft.criterion.penalties import Penalty
-from skgraft.grafting.quadratic import PLAIN_WEIGHTS, minimize_gram
+from skgraft.grafting.quadratic import PLAIN_WEIGHTS, block_norms, minimize_gram
 from skgraft.matrix import DenseBlock, SparseBlock
 
 Array = NDArray[np.float64]
@@ -127,6 +127,8 @@ class FreeHessian:
         """
         curvature = self._current()
         spans_outputs = self.n_outputs > 1 and not penalty.scalar
+        if spans_outputs and curvature.factor is None and self._use_kernels(w.size) and _is_common(curvature):
+            return self._solve_targets(curvature.diagonal[:, 0], g, gb, w, penalty, tol)
         if curvature.factor is None and not spans_outputs:
             return self._solve_separable(curvature.diagonal, g, gb, w, penalty, tol)
         if isinstance(self.block, SparseBlock) and curvature.factor is not None and w.size > COUPLED_GRAM_WEIGHTS:
@@ -240,6 +242,45 @@ class FreeHessian:
 
         return self._profiled(g, gb, w, centred_mean, total, minimize)
 
+    # -- outputs coupled by the penalty alone, with the same Hessian each -----------------------------------------
+
+    def _solve_targets(
+        self, diagonal: Array, g: Array, gb: Array, w: Array, penalty: Penalty, tol: float
+    ) -> tuple[Array, Array]:
+        """Minimise over groups that span all outputs: weights lie by feature, and one matrix serves every output."""
+        from skgraft.grafting._kernels import targets_cd
+
+        n_outputs = self.n_outputs
+        G, mean, total = self._common_gram(diagonal)
+        start = w.reshape(-1, n_outputs).T
+        q, new = np.ascontiguousarray(g.reshape(-1, n_outputs).T), np.ascontiguousarray(start).copy()
+        if self.intercept:
+            q -= np.outer(gb, mean)
+        l1, ridge = penalty.l1[::n_outputs], penalty.ridge[::n_outputs]
+        starts, m = penalty.starts // n_outputs, l1.size
+        G[np.arange(m), np.arange(m)] += ridge.astype(G.dtype)
+        one_output = Penalty(l1, ridge, penalty.norm, starts, penalty.positive)
+        targets_cd(
+            G, m, q, new, starts, l1, penalty.norm, block_norms(G, one_output), penalty.positive, 0.3 * tol,
+            RESIDUAL_EPOCHS,
+        )  # fmt: skip
+        db = -gb / total - (new - start) @ mean if self.intercept else np.zeros(n_outputs)
+        return new.T.ravel(), db
+
+    def _common_gram(self, diagonal: Array) -> tuple[NDArray[np.floating], Array, float]:
+        """Return a Gram matrix over the open features that may be written to, their means, and the curvature's sum."""
+        rows = self.row[:: self.n_outputs]
+        block, total = self.block, float(diagonal.sum())
+        if isinstance(block, DenseBlock):
+            assert self._shared is not None  # noqa: S101 -- for the type checker: dense blocks share a matrix
+            self._shared.sync(block.rows)
+            H = self._shared.matrix(np.zeros(block.rows.shape[0]))
+            return H[rows[:, None], rows], self._shared.mean[rows], total
+        columns = block.matrix[:, rows]
+        mean = np.asarray(columns.T @ diagonal) / total if self.intercept else np.zeros(rows.size)
+        H = (columns.T @ (sparse.diags_array(diagonal) @ columns)).toarray() - total * np.outer(mean, mean)
+        return H, mean - block.mean[rows] if self.intercept else mean, total
+
     # -- outputs coupled by the loss or by the penalty --------------------------------------------------------
 
     def _solve_coupled(
@@ -351,6 +392,11 @@ def _sparse_epochs(
             0.3 * tol, limit,
         )
     )  # fmt: skip
+
+
+def _is_common(curvature: Curvature) -> bool:
+    """Whether all outputs have the same curvature, as under the squared loss."""
+    return bool((curvature.diagonal == curvature.diagonal[:, :1]).all())
 
 
 class _SharedGram:

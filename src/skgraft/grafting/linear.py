@@ -20,7 +20,6 @@ from skgraft.matrix import DenseBlock
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-COMPILED_CELLS = 200_000  # problems of more cells than this are worth compiled kernels
 NEWTON_STEPS = 100
 INEXACT_STEPS = 2  # Newton steps between selections while many features still come in
 GAUSS_SEIDEL_STEPS = 1000
@@ -77,12 +76,11 @@ class LinearModel:
 
     def _new_hessian(self) -> FreeHessian:
         problem = self.problem
-        compiled = problem.columns.size * problem.n_outputs > COMPILED_CELLS
         return FreeHessian(
             problem.columns.block(),
             problem.n_outputs,
             intercept=problem.target.intercept,
-            compiled=compiled,
+            compiled=problem.is_large,
             # curvatures that range over many orders of magnitude need all digits
             single_precision=not problem.loss.piecewise,
         )

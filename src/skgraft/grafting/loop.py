@@ -6,6 +6,7 @@ decides: a weight, a bag of features, a connection of a network.  See :class:`Gr
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -146,20 +147,21 @@ class Monitor:
             self.stopped = True
             raise Stop
 
-    def _show(self, record: Record) -> None:
-        import sys
+    def say(self, message: str) -> None:
+        """Write over the progress line, if there is one."""
+        if self.verbose:
+            sys.stderr.write(f"\r{self.name}: {message}")
+            sys.stderr.flush()
 
-        sys.stderr.write(
-            f"\r{self.name}: step {record.step}, {record.n_selected} features, criterion {record.objective:.6g}, "
+    def _show(self, record: Record) -> None:
+        self.say(
+            f"step {record.step}, {record.n_selected} features, criterion {record.objective:.6g}, "
             f"{record.seconds:.1f} s "
         )
-        sys.stderr.flush()
 
     def close(self) -> None:
         """End the progress line."""
         if self.verbose:
-            import sys
-
             sys.stderr.write("\n")
 
 

@@ -17,6 +17,8 @@ from skgraft.matrix import DenseColumns, SparseColumns
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
+COMPILED_CELLS = 200_000  # problems of more cells than this are worth compiled kernels
+
 
 @dataclass(frozen=True)
 class LinearProblem:
@@ -50,6 +52,11 @@ class LinearProblem:
     def n_features(self) -> int:
         """Number of input features."""
         return self.columns.n_columns
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the problem is worth compiled kernels."""
+        return self.columns.size * self.n_outputs > COMPILED_CELLS
 
     @property
     def loss(self) -> Loss:

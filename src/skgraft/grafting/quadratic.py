@@ -93,7 +93,7 @@ class _Epochs:
 
     def __init__(self, H: NDArray[np.floating], penalty: Penalty, tol: float, *, compiled: bool) -> None:
         self._H, self._penalty, self._tol = H, penalty, tol
-        self._lipschitz = _block_norms(H, penalty)
+        self._lipschitz = block_norms(H, penalty)
         self._plain_left = 0 if compiled else PLAIN_UPDATES // penalty.l1.size
 
     @property
@@ -178,7 +178,7 @@ def plain_gram_cd(
     return limit
 
 
-def _block_norms(H: NDArray[np.floating], penalty: Penalty) -> Array:
+def block_norms(H: NDArray[np.floating], penalty: Penalty) -> Array:
     """Return the largest eigenvalue of each group's diagonal block."""
     if penalty.scalar:
         return np.diagonal(H)[: penalty.l1.size].astype(np.float64)

@@ -35,6 +35,7 @@ Features: TypeAlias = Any
 # Whatever the user handed over: an array, a list, a frame or a column of some library.
 UserData: TypeAlias = Any
 Names: TypeAlias = "Sequence[Any] | None"
+IsBad: TypeAlias = "Callable[[NDArray[Any]], NDArray[np.bool_]]"
 
 # Elements looked at in one go when a culprit is searched for: the search must not need a second X.
 _BLOCK = 2**22
@@ -57,6 +58,7 @@ def read_training(
     multi_output: bool = False,
     y_numeric: bool = False,
     min_samples: int = 1,
+    allow_nan: bool = False,
 ) -> tuple[Features, NDArray[Any]]:
     """Read the training data and note the features on the estimator.
 
@@ -77,6 +79,8 @@ def read_training(
         Whether ``y`` must be numbers. Always so for a regressor.
     min_samples : int, default=1
         The least number of rows.
+    allow_nan : bool, default=False
+        Whether X may hold NaN, for missing values.
 
     Returns
     -------
@@ -104,7 +108,7 @@ def read_training(
     if y is None:
         message = f"{_name(estimator)} requires y to be passed, but the target y is None."
         raise ValueError(message)
-    features = _read_features(estimator, X, reset=True, min_samples=min_samples)
+    features = _read_features(estimator, X, reset=True, min_samples=min_samples, allow_nan=allow_nan)
     target = _read_target(estimator, y, multi_output=multi_output)
     _require_same_length(features, target)
     if y_numeric or is_regressor(estimator):
@@ -115,7 +119,7 @@ def read_training(
     return features, target
 
 
-def read_new(estimator: BaseEstimator, X: UserData) -> Features:
+def read_new(estimator: BaseEstimator, X: UserData, *, allow_nan: bool = False) -> Features:
     """Read rows to predict or transform, whose columns must be those that the estimator was fitted on.
 
     Parameters
@@ -124,6 +128,8 @@ def read_new(estimator: BaseEstimator, X: UserData) -> Features:
         A fitted estimator.
     X : array-like, sparse matrix, pandas, polars or pyarrow table of shape (n_samples, n_features)
         The rows.
+    allow_nan : bool, default=False
+        Whether X may hold NaN, for missing values.
 
     Returns
     -------
@@ -135,7 +141,7 @@ def read_new(estimator: BaseEstimator, X: UserData) -> Features:
     ValueError
         If columns are missing, unknown or in another order, or if values cannot be used.
     """
-    return _read_features(estimator, X, reset=False)
+    return _read_features(estimator, X, reset=False, allow_nan=allow_nan)
 
 
 def sample_weights(sample_weight: UserData, X: Features) -> NDArray[np.float64]:
@@ -189,7 +195,9 @@ def _require_usable_weights(weights: NDArray[np.float64]) -> None:
 # --- X ---
 
 
-def _read_features(estimator: BaseEstimator, X: UserData, *, reset: bool, min_samples: int = 1) -> Features:
+def _read_features(
+    estimator: BaseEstimator, X: UserData, *, reset: bool, min_samples: int = 1, allow_nan: bool = False
+) -> Features:
     X = _native(X, "X")
     to_array = _frame_reader(X)
     if to_array is None:
@@ -209,7 +217,7 @@ def _read_features(estimator: BaseEstimator, X: UserData, *, reset: bool, min_sa
         )
     if sp.issparse(features):
         features = _canonical(features)
-    _require_finite(features, names)
+    _require_finite(features, names, allow_nan=allow_nan)
     return features
 
 
@@ -487,14 +495,19 @@ class _Culprit(NamedTuple):
     n_columns: int
 
 
-def _require_finite(X: Features, names: Names) -> None:
+def _require_finite(X: Features, names: Names, *, allow_nan: bool = False) -> None:
     values = X.data[: X.indptr[-1]] if sp.issparse(X) else X
     if get_config()["assume_finite"] or _sum_is_finite(values):
         return
-    culprit = _first_sparse_culprit(X) if sp.issparse(X) else _first_dense_culprit(X)
+    is_bad = np.isinf if allow_nan else _is_not_finite
+    culprit = _first_sparse_culprit(X, is_bad) if sp.issparse(X) else _first_dense_culprit(X, is_bad)
     # There is none when finite values merely add up to more than a float can hold.
     if culprit is not None:
         raise ValueError(_not_finite(culprit, X.dtype, names))
+
+
+def _is_not_finite(values: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
+    return ~np.isfinite(values)
 
 
 def _sum_is_finite(values: NDArray[np.floating[Any]]) -> bool:
@@ -502,31 +515,31 @@ def _sum_is_finite(values: NDArray[np.floating[Any]]) -> bool:
         return bool(np.isfinite(values.sum()))
 
 
-def _first_dense_culprit(X: NDArray[np.floating[Any]]) -> _Culprit | None:
-    counts = _bad_in_each_column(X)
+def _first_dense_culprit(X: NDArray[np.floating[Any]], is_bad: IsBad) -> _Culprit | None:
+    counts = _bad_in_each_column(X, is_bad)
     bad_columns = np.flatnonzero(counts)
     if not bad_columns.size:
         return None
     column = int(bad_columns[0])
-    row = int(np.argmin(np.isfinite(X[:, column])))
+    row = int(np.argmax(is_bad(X[:, column])))
     return _Culprit(column, row, float(X[row, column]), int(counts.sum()), bad_columns.size)
 
 
-def _bad_in_each_column(X: NDArray[np.floating[Any]]) -> NDArray[np.intp]:
-    """Count the values of each column that are not finite, along the memory and a block at a time."""
+def _bad_in_each_column(X: NDArray[np.floating[Any]], is_bad: IsBad) -> NDArray[np.intp]:
+    """Count the values of each column that are bad, along the memory and a block at a time."""
     n_rows, n_columns = X.shape
     counts = np.zeros(n_columns, dtype=np.intp)
     if X.flags.c_contiguous:
         for rows in gen_batches(n_rows, max(1, _BLOCK // n_columns)):
-            counts += np.count_nonzero(~np.isfinite(X[rows]), axis=0)
+            counts += np.count_nonzero(is_bad(X[rows]), axis=0)
     else:
         for columns in gen_batches(n_columns, max(1, _BLOCK // n_rows)):
-            counts[columns] = np.count_nonzero(~np.isfinite(X[:, columns]), axis=0)
+            counts[columns] = np.count_nonzero(is_bad(X[:, columns]), axis=0)
     return counts
 
 
-def _first_sparse_culprit(X: Features) -> _Culprit | None:
-    places = _bad_places(X.data[: X.indptr[-1]])
+def _first_sparse_culprit(X: Features, is_bad: IsBad) -> _Culprit | None:
+    places = _bad_places(X.data[: X.indptr[-1]], is_bad)
     if not places.size:
         return None
     major = np.searchsorted(X.indptr, places, side="right") - 1
@@ -542,8 +555,8 @@ def _first_sparse_culprit(X: Features) -> _Culprit | None:
     )
 
 
-def _bad_places(values: NDArray[np.floating[Any]]) -> NDArray[np.intp]:
-    found = [np.flatnonzero(~np.isfinite(values[block])) + block.start for block in gen_batches(len(values), _BLOCK)]
+def _bad_places(values: NDArray[np.floating[Any]], is_bad: IsBad) -> NDArray[np.intp]:
+    found = [np.flatnonzero(is_bad(values[block])) + block.start for block in gen_batches(len(values), _BLOCK)]
     return np.concatenate(found)
 
 
