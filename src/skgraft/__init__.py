@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from skgraft import datasets
+    from skgraft.boosting import GBFSClassifier, GBFSPath, GBFSRegressor, gbfs_path, mu_max
     from skgraft.criterion import Certificate
     from skgraft.grafting import (
         GraftClassifier,
@@ -24,6 +25,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Certificate",
+    "GBFSClassifier",
+    "GBFSPath",
+    "GBFSRegressor",
     "GraftClassifier",
     "GraftClassifierCV",
     "GraftPath",
@@ -32,20 +36,27 @@ __all__ = [
     "History",
     "__version__",
     "datasets",
+    "gbfs_path",
     "graft_path",
     "l1_max",
+    "mu_max",
 ]
 
 _HOME = {
     "Certificate": "skgraft.criterion",
+    "GBFSClassifier": "skgraft.boosting",
+    "GBFSPath": "skgraft.boosting",
+    "GBFSRegressor": "skgraft.boosting",
     "GraftClassifier": "skgraft.grafting",
     "GraftClassifierCV": "skgraft.grafting",
     "GraftPath": "skgraft.grafting",
     "GraftRegressor": "skgraft.grafting",
     "GraftRegressorCV": "skgraft.grafting",
     "History": "skgraft.grafting",
+    "gbfs_path": "skgraft.boosting",
     "graft_path": "skgraft.grafting",
     "l1_max": "skgraft.grafting",
+    "mu_max": "skgraft.boosting",
 }
 _SUBPACKAGES = {"datasets"}
 

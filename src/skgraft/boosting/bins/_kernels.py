@@ -1,0 +1,169 @@
+"""Compiled binning: where the bins of a column begin and end, and which bin a value is in."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def put_edge(edges, k, a, b):
+    """Write an edge x with a <= x < b, half-way where the precision of the edges allows it."""
+    edges[k] = np.float64(a) * 0.5 + np.float64(b) * 0.5
+    if not a <= edges[k] < b:
+        edges[k] = a
+
+
+@njit(cache=True, nogil=True)
+def count_distinct(values, n, most):
+    """Count the distinct values of values[:n], which are sorted; stop counting beyond ``most``."""
+    if n == 0:
+        return 0
+    distinct = 1
+    for i in range(1, n):
+        if values[i] != values[i - 1]:
+            distinct += 1
+            if distinct > most:
+                break
+    return distinct
+
+
+@njit(cache=True, nogil=True)
+def find_edges(values, weights, n, max_bins, edges):
+    """Write the edges between the bins of sorted values and return how many there are.
+
+    Few distinct values have a bin each.  Many are dealt out so that the bins weigh about the same: a bin ends once it
+    weighs what is left, divided by the bins that are left; a value that is heavier by itself has its own.  ``weights``
+    is empty where every value weighs one.
+    """
+    distinct = count_distinct(values, n, max_bins)
+    if distinct <= max_bins:
+        n_edges = 0
+        for i in range(1, n):
+            if values[i] != values[i - 1]:
+                put_edge(edges, n_edges, values[i - 1], values[i])
+                n_edges += 1
+        return n_edges
+    plain = weights.shape[0] == 0
+    left = np.float64(n)
+    if not plain:
+        left = 0.0
+        for i in range(n):
+            left += weights[i]
+    n_edges = 0
+    inside = 0.0  # weight of the bin that is open
+    i = 0
+    while i < n and n_edges < max_bins - 1:
+        j = i
+        here = 0.0
+        while j < n and values[j] == values[i]:
+            here += 1.0 if plain else weights[j]
+            j += 1
+        share = left / (max_bins - n_edges)
+        if inside > 0.0 and here >= share and inside + here > 1.5 * share:
+            put_edge(
+                edges, n_edges, values[i - 1], values[i]
+            )  # a heavy value stays apart from the light ones before it
+            n_edges += 1
+            left -= inside
+            inside = 0.0
+            if n_edges == max_bins - 1:
+                break
+            share = left / (max_bins - n_edges)
+        inside += here
+        if inside >= share and j < n:
+            put_edge(edges, n_edges, values[j - 1], values[j])
+            n_edges += 1
+            left -= inside
+            inside = 0.0
+        i = j
+    return n_edges
+
+
+@njit(cache=True, nogil=True)
+def edges_of_rows(block, weights, max_bins, edges, n_edges, n_known):
+    """Find the edges of every sorted row of a block; NaN is sorted to the end.  ``weights`` has no rows if all are one."""
+    none = np.empty(0)
+    for f in range(block.shape[0]):
+        n = block.shape[1]
+        while n > 0 and block[f, n - 1] != block[f, n - 1]:
+            n -= 1
+        n_known[f] = n
+        weight = none if weights.shape[0] == 0 else weights[f]
+        n_edges[f] = find_edges(block[f], weight, n, max_bins, edges[f])
+
+
+@njit(cache=True, nogil=True)
+def code_rows(block, edges, n_edges, missing, out):
+    """Write the bin of every value: how many edges are below it."""
+    padded = np.empty(256, edges.dtype)
+    for f in range(block.shape[0]):
+        n = n_edges[f]
+        for k in range(256):
+            padded[k] = edges[f, k] if k < n else np.inf
+        reach = 1
+        while reach <= n:
+            reach *= 2
+        x, o = block[f], out[f]
+        for i in range(x.shape[0]):
+            a = x[i]
+            if a != a:  # noqa: PLR0124 -- NaN alone is not itself
+                o[i] = missing
+                continue
+            at = np.uint64(0)
+            step = np.uint64(reach // 2)
+            while step > 0:
+                at += step if padded[at + step - np.uint64(1)] < a else np.uint64(0)
+                step >>= np.uint64(1)
+            o[i] = np.uint8(at)
+
+
+@njit(cache=True, nogil=True)
+def sparse_edges(starts, indices, data, first, last, weights, n_rows, max_bins, edges, n_edges, zero_known):
+    """Find the edges of sparse columns; rows whose weight is zero were not sampled, and n_rows were.
+
+    ``zero_known`` becomes False where no sampled row of a column is known.
+    """
+    total = 0.0
+    for r in range(weights.shape[0]):
+        total += weights[r]
+    for f in range(first, last):
+        size = starts[f + 1] - starts[f]
+        values, weight = np.empty(size + 1), np.empty(size + 1)
+        n, zeros, rest = 0, n_rows, total
+        for p in range(starts[f], starts[f + 1]):
+            w = weights[indices[p]]
+            if w == 0.0:
+                continue
+            zeros -= 1
+            rest -= w
+            x = data[p]
+            if x == x:  # noqa: PLR0124 -- NaN alone is not itself
+                values[n], weight[n] = x, w
+                n += 1
+        if zeros > 0:
+            values[n], weight[n] = 0.0, max(rest, 0.0)
+            n += 1
+        zero_known[f - first] = n > 0
+        order = np.argsort(values[:n])
+        n_edges[f - first] = find_edges(values[order], weight[order], n, max_bins, edges[f - first])
+
+
+@njit(cache=True, nogil=True)
+def sparse_codes(starts, data, first, last, edges, edge_starts, n_bins, missing, out):
+    """Write the bin of every stored entry."""
+    for f in range(first, last):
+        low, high = edge_starts[f], edge_starts[f + 1]
+        for p in range(starts[f], starts[f + 1]):
+            x = data[p]
+            if x != x or n_bins[f] == 0:  # noqa: PLR0124
+                out[p] = missing
+                continue
+            a, b = low, high
+            while a < b:
+                m = (a + b) // 2
+                if edges[m] < x:
+                    a = m + 1
+                else:
+                    b = m
+            out[p] = np.uint8(a - low)

@@ -1,0 +1,289 @@
+"""Boosting under prices (Xu et al. 2014, Algorithm 1)."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from skgraft.boosting.explore import Explorer
+from skgraft.boosting.forest import Forest
+from skgraft.boosting.growth import Grower, Grown, Weights
+from skgraft.boosting.losses import Task, quantise_gradients
+from skgraft.boosting.market import Market, Purchase
+from skgraft.boosting.threads import Crew
+from skgraft.boosting.tree import Tree, make_tree
+from skgraft.grafting.history import History, Record
+
+Array = NDArray[np.float64]
+
+LONGEST_GAP = 16  # trees between two searches of the priced features, if the search adapts
+
+
+@dataclass(frozen=True)
+class Controls:
+    """How to boost: everything that is neither data nor price."""
+
+    n_trees: int = 100
+    learning_rate: float = 0.1
+    leaf: str = "newton"
+    screening: str = "exact"
+    explore: float | int | None = None
+    early_stopping: bool = False
+    n_iter_no_change: int = 10
+    tol: float = 1e-7
+    verbose: int = 0
+    callback: Callable[[Record], Any] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """Rows to judge by: values, and targets with their loss."""
+
+    X: Any
+    task: Task
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Everything that does not change from tree to tree, and not with mu."""
+
+    grower: Grower
+    task: Task
+    weights: Weights
+    crew: Crew
+    validation: Validation | None = None
+    names: list[str] | None = None
+    labels: dict[int, list[Any]] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class Ensemble:
+    """What a fit has so far; a warm start goes on from here."""
+
+    forest: Forest
+    log: list[Purchase] = field(default_factory=list)
+    train_score: list[float] = field(default_factory=list)
+    validation_score: list[float] = field(default_factory=list)
+    history: History = field(default_factory=History)
+    gap: int = 1  # of the adaptive search
+    rest: int = 0  # trees until its next search
+    explorer: Explorer | None = None
+
+
+def empty_ensemble(problem: Problem) -> Ensemble:
+    """Return the model without trees, which predicts the prior."""
+    layout = problem.grower.bins.layout
+    return Ensemble(Forest(problem.task.start(), [], layout.categories, layout.missing))
+
+
+def root_gains(problem: Problem) -> Array:
+    """Return the best gain of each feature at the root of the first round's trees, the largest over outputs."""
+    task, n = problem.task, problem.task.y.size
+    scores = np.repeat(task.start()[:, None], n, axis=1)
+    g, h = np.empty_like(scores), np.empty_like(scores)
+    task.derivatives(scores, g, h, problem.crew)
+    each = [
+        problem.grower.root_gains(quantise_gradients(g[k], problem.weights, task.largest_gradient, problem.crew), k)
+        for k in range(task.n_outputs)
+    ]
+    return np.asarray(np.max(each, axis=0))
+
+
+def largest_mu(gains: Array, phi: Array) -> float:
+    """Return the mu above which no priced feature is bought at the root of the first tree: max_f gain_f/φ_f."""
+    priced = phi > 0.0
+    with np.errstate(over="ignore"):
+        top = float((gains[priced] / phi[priced]).max(initial=0.0))
+    return min(top, float(np.finfo(float).max))
+
+
+def boost(
+    problem: Problem, market: Market, controls: Controls, ensemble: Ensemble, scores: Array | None = None
+) -> Ensemble:
+    """Add rounds of trees until there are enough, nothing is left to gain, or somebody stops it.
+
+    The market and the ensemble belong together: what was bought is in both.  ``scores`` (n_outputs, n_rows) are those of
+    the trees that are already there.
+    """
+    booster = _Booster(problem, market, controls, ensemble, scores)
+    try:
+        booster.run()
+    except KeyboardInterrupt:
+        warnings.warn("Interrupted: this is the model of the rounds so far.", ConvergenceWarning, stacklevel=3)
+    finally:
+        booster.close()
+    return booster.conclude()
+
+
+class _Booster:
+    def __init__(
+        self, problem: Problem, market: Market, controls: Controls, ensemble: Ensemble, scores: Array | None
+    ) -> None:
+        self._problem, self._market, self._controls, self._ensemble = problem, market, controls, ensemble
+        self._started = time.perf_counter()
+        self._before = ensemble.history[-1].seconds if len(ensemble.history) else 0.0
+        start = np.repeat(ensemble.forest.start[:, None], problem.task.y.size, axis=1)
+        self._scores = start if scores is None else scores
+        self._g, self._h = np.empty_like(self._scores), np.empty_like(self._scores)
+        self._val_scores: Array | None = None
+
+    def run(self) -> None:
+        ensemble, problem = self._ensemble, self._problem
+        loss = problem.task.derivatives(self._scores, self._g, self._h, problem.crew)
+        if not ensemble.train_score:
+            ensemble.train_score.append(loss)
+        if problem.validation is not None:
+            self._val_scores = ensemble.forest.scores(problem.validation.X, problem.crew)
+            if not ensemble.validation_score:
+                ensemble.validation_score.append(self._validation_loss())
+        while len(ensemble.forest.rounds) < self._controls.n_trees and not self._has_settled():
+            n_before = len(ensemble.log)
+            trees = self._round(len(ensemble.forest.rounds))
+            if trees is None:
+                return
+            loss = problem.task.derivatives(self._scores, self._g, self._h, problem.crew)
+            self._note(trees, loss)
+            if self._tell(n_before):
+                return
+
+    # --- one round ---
+
+    def _round(self, t: int) -> list[Tree] | None:
+        """Grow a tree for every output; None if none of them found anything to split."""
+        for everything in (False, True):
+            pools = None if everything else self._pool()
+            grown = [self._grow(t, k, pools) for k in range(self._problem.task.n_outputs)]
+            if not all(tree.is_stump for tree in grown):
+                return [self._finish(k, tree) for k, tree in enumerate(grown)]
+            if pools is None:
+                break  # all were searched, and the next tree would be the same
+        return None
+
+    def _pool(self) -> NDArray[np.bool_] | None:
+        """Return the priced features that are searched in this round, None for all."""
+        ensemble, market = self._ensemble, self._market
+        if self._controls.screening == "adaptive" and ensemble.rest > 0:
+            return np.zeros(market.selected.size, bool)
+        if ensemble.explorer is not None:
+            return ensemble.explorer.choose(market.selected)
+        return None
+
+    def _grow(self, t: int, k: int, pool: NDArray[np.bool_] | None) -> Grown:
+        problem = self._problem
+        gradients = quantise_gradients(self._g[k], problem.weights, problem.task.largest_gradient, problem.crew)
+        grown = problem.grower.grow(gradients, self._market, (t, k), pool)
+        explorer = self._ensemble.explorer
+        if explorer is not None and grown.root_gains is not None:
+            explorer.learn(*grown.root_gains)
+        return grown
+
+    def _finish(self, k: int, grown: Grown) -> Tree:
+        """Give the leaves their values and add them to the scores."""
+        from skgraft.boosting._kernels import add_to_rows, leaf_sums
+
+        problem, task = self._problem, self._problem.task
+        values = {}
+        rows = grown.rows.rows
+        for leaf in grown.leaves:
+            sums = leaf_sums(self._g[k], self._h[k], task.weight, rows, leaf.start, leaf.stop)
+            value = self._controls.learning_rate * task.leaf_value(*sums, self._controls.leaf)
+            values[leaf.index] = value
+            add_to_rows(self._scores[k], rows, leaf.start, leaf.stop, value)
+        return make_tree(grown, values, problem.grower.bins.layout, problem.names, problem.labels)
+
+    # --- bookkeeping ---
+
+    def _note(self, trees: list[Tree], loss: float) -> None:
+        """Let a whole round count."""
+        ensemble, market = self._ensemble, self._market
+        bought = len(market.log) > len(ensemble.log)
+        if self._controls.screening == "adaptive":
+            searched = ensemble.rest == 0
+            if bought:
+                ensemble.gap = 1
+            elif searched:
+                ensemble.gap = min(2 * ensemble.gap, LONGEST_GAP)
+            ensemble.rest = ensemble.gap - 1 if searched or bought else ensemble.rest - 1
+        ensemble.log = list(market.log)
+        ensemble.train_score.append(loss)
+        if self._val_scores is not None and self._problem.validation is not None:
+            ensemble.forest.add_round(self._problem.validation.X, trees, self._val_scores, self._problem.crew)
+            ensemble.validation_score.append(self._validation_loss())
+        ensemble.forest.rounds.append(trees)
+
+    def _validation_loss(self) -> float:
+        validation = self._problem.validation
+        assert validation is not None  # noqa: S101 -- asked for only where there is one
+        assert self._val_scores is not None  # noqa: S101
+        return validation.task.mean_loss(np.ascontiguousarray(self._val_scores.T))
+
+    def _has_settled(self) -> bool:
+        """Whether the validation score has not improved for a while."""
+        if not self._controls.early_stopping:
+            return False
+        scores = self._ensemble.validation_score
+        best = best_round(scores, self._controls.tol)
+        return len(scores) - 1 - best >= self._controls.n_iter_no_change
+
+    def _tell(self, n_before: int) -> bool:
+        """Record the round, a record a purchase; return whether the callback wants to stop."""
+        ensemble, controls = self._ensemble, self._controls
+        n_new = len(ensemble.log) - n_before
+        objective = (
+            ensemble.train_score[-1] + 0.5 * self._market.mu * self._market.paid / self._problem.task.total_weight
+        )
+        paid, n_selected = self._market.paid, self._market.n_selected
+        stop = False
+        for k in range(max(1, n_new)):
+            purchase = ensemble.log[n_before + k] if n_new else None
+            later = ensemble.log[n_before + k + 1 :]
+            record = Record(
+                step=len(ensemble.forest.rounds),
+                feature=-1 if purchase is None else purchase.feature,
+                gradient=0.0 if purchase is None else purchase.gain,
+                objective=objective,
+                n_selected=n_selected - len(later),
+                cost=paid - sum(p.paid for p in later),
+                seconds=self._before + time.perf_counter() - self._started,
+                kind="tree" if purchase is None else "buy",
+            )
+            ensemble.history.records.append(record)
+            stop |= controls.callback is not None and bool(controls.callback(record))
+        if controls.verbose:
+            sys.stderr.write(
+                f"\rboosting: tree {len(ensemble.forest.rounds)} of {controls.n_trees}, {n_selected} features, "
+                f"criterion {objective:.6g}, {record.seconds:.1f} s "
+            )
+            sys.stderr.flush()
+        return stop
+
+    def close(self) -> None:
+        if self._controls.verbose:
+            sys.stderr.write("\n")
+
+    def conclude(self) -> Ensemble:
+        """Return the ensemble of whole rounds; that of the best round if it was to stop early."""
+        ensemble = self._ensemble
+        if self._controls.early_stopping and len(ensemble.validation_score) > 1:
+            best = best_round(ensemble.validation_score, self._controls.tol)
+            del ensemble.forest.rounds[best:]
+        n_rounds = len(ensemble.forest.rounds)
+        ensemble.log = [purchase for purchase in ensemble.log if purchase.round < n_rounds]
+        return ensemble
+
+
+def best_round(scores: list[float], tol: float) -> int:
+    """Return the first round that no later one improves by more than ``tol``."""
+    best = 0
+    for t, score in enumerate(scores):
+        if score < scores[best] - tol:
+            best = t
+    return best

@@ -1,0 +1,351 @@
+"""Compiled search for splits.
+
+A histogram cell holds the rows of one bin: how many there are and the sum of their gradients, both whole numbers, so that
+a sum does not depend on the order of its terms and a difference is exact.  Where all rows weigh the same, both share one
+int64: the count above ``shift`` bits, the gradients below.  Otherwise there are two channels, Σ u·z and Σ u, and
+``shift`` is 0.  Bins are uint8, features by rows; the last of the ``stride`` cells of a feature is that of missing values.
+
+Unsigned indices are no accident: numba asks of signed ones whether they count from the end.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+# There are no NaN or infinities in a histogram, and a maximum over it may be taken by vectors; but sums and products stay
+# in their order, since a gain must come out the same from every kernel.
+FLAGS = {"nnan", "ninf", "nsz"}
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
+def decode(cells, shift, k):
+    """Return the sum of gradients and the weight of cell k."""
+    if shift == 0:
+        return np.float64(cells[0, k]), np.float64(cells[1, k])
+    half = np.int64(1) << (shift - 1)
+    mask = (np.int64(1) << shift) - 1
+    a = cells[0, k]
+    q = ((a + half) & mask) - half
+    return np.float64(q), np.float64((a - q) >> shift)
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
+def score_splits(left, n_splits, extra_q, extra_u, total_q, total_u, shift, min_leaf, score):
+    """Score the splits whose left sides weigh ``left + extra``; return the best score and the first split that has it.
+
+    The score is V²/(u_L·u_R) with V = q_L - (q/u)·u_L; times u it is the decrease of squared error (Xu et al. 2014, eq. 14).
+    """
+    mean = total_q / total_u
+    if shift == 0:
+        for b in range(n_splits):
+            q = np.float64(left[0, b] + extra_q)
+            u = np.float64(left[1, b] + extra_u)
+            rest = total_u - u
+            v = q - mean * u
+            s = v * v / max(u * rest, 1.0)
+            score[b] = s if u >= min_leaf and rest >= min_leaf else 0.0
+    else:
+        half = np.int64(1) << (shift - 1)
+        mask = (np.int64(1) << shift) - 1
+        for b in range(n_splits):
+            a = left[0, b] + extra_q
+            whole = ((a + half) & mask) - half
+            u = np.float64((a - whole) >> shift)
+            rest = total_u - u
+            v = np.float64(whole) - mean * u
+            s = v * v / max(u * rest, 1.0)
+            score[b] = s if u >= min_leaf and rest >= min_leaf else 0.0
+    best = 0.0
+    for b in range(n_splits):
+        best = max(best, score[b])
+    if best > 0.0:
+        for b in range(n_splits):
+            if score[b] == best:
+                return best, b
+    return 0.0, -1
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
+def order_categories(cells, at, n_bins, stride, shift, order, mean):
+    """List the categories that have rows, by their mean gradient and then by number; missing values are one more."""
+    n = 0
+    for b in range(n_bins + 1):
+        k = b if b < n_bins else stride - 1
+        q, u = decode(cells, shift, at + k)
+        if u == 0.0:
+            continue
+        m = q / u
+        j = n
+        while j > 0 and mean[j - 1] > m:
+            mean[j] = mean[j - 1]
+            order[j] = order[j - 1]
+            j -= 1
+        mean[j] = m
+        order[j] = k
+        n += 1
+    return n
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
+def best_split(cells, at, n_bins, categorical, stride, totals, node, shift, min_leaf, left, score, order):
+    """Return the gain and the code of the best split of a feature at a node, 0 and -1 if there is none.
+
+    The code of a threshold is twice its bin, plus one if missing values go left.  Of equally good splits the lowest bin
+    is taken, then missing values to the right.  The code of a set of categories is its size less one.
+    """
+    total_q, total_u = decode(totals, shift, node)
+    channels = cells.shape[0]
+    if categorical:
+        n = order_categories(cells, at, n_bins, stride, shift, order, score)
+        for c in range(channels):
+            total = np.int64(0)
+            for b in range(n):
+                total += cells[c, at + order[b]]
+                left[c, b] = total
+        best, b = score_splits(left, n - 1, np.int64(0), np.int64(0), total_q, total_u, shift, min_leaf, score)
+        return best * total_u, b
+    for c in range(channels):
+        total = np.int64(0)
+        for b in range(n_bins):
+            total += cells[c, at + b]
+            left[c, b] = total
+    missing = cells[channels - 1, at + stride - 1] != 0
+    n = n_bins if missing else n_bins - 1
+    best, b = score_splits(left, n, np.int64(0), np.int64(0), total_q, total_u, shift, min_leaf, score)
+    code = 2 * b if b >= 0 else -1
+    if missing:
+        q, u = cells[0, at + stride - 1], cells[channels - 1, at + stride - 1]
+        other, b_left = score_splits(left, n_bins - 1, q, u, total_q, total_u, shift, min_leaf, score)
+        if other > best or (other == best and other > 0.0 and b_left < b):
+            best, code = other, 2 * b_left + 1
+    return best * total_u, code
+
+
+@njit(cache=True, nogil=True)
+def fill(cells, bins, rows, values, start, stop, whole, stride, width):
+    """Add the rows start:stop to the cells of up to four features; ``whole`` says that rows[i] is i."""
+    s1, s2, s3 = np.uint64(stride), np.uint64(2 * stride), np.uint64(3 * stride)
+    x0, x1, x2, x3 = bins
+    for c in range(values.shape[0]):
+        h = cells[c]
+        for k in range(4 * stride):
+            h[k] = 0
+        v = values[c]
+        if whole:
+            if width == 1:
+                for i in range(start, stop):
+                    h[x0[i]] += v[i]
+            else:
+                for i in range(start, stop):
+                    a = v[i]
+                    h[x0[i]] += a
+                    h[s1 + np.uint64(x1[i])] += a
+                    h[s2 + np.uint64(x2[i])] += a
+                    h[s3 + np.uint64(x3[i])] += a
+        elif width == 1:
+            for i in range(start, stop):
+                h[x0[rows[i]]] += v[i]
+        else:
+            for i in range(start, stop):
+                a = v[i]
+                r = rows[i]
+                h[x0[r]] += a
+                h[s1 + np.uint64(x1[r])] += a
+                h[s2 + np.uint64(x2[r])] += a
+                h[s3 + np.uint64(x3[r])] += a
+
+
+@njit(cache=True, nogil=True)
+def four(bins, features, f, last):
+    """Return the bins of four features, the last one again where there are fewer."""
+    return (
+        bins[features[f]],
+        bins[features[min(f + 1, last - 1)]],
+        bins[features[min(f + 2, last - 1)]],
+        bins[features[min(f + 3, last - 1)]],
+    )
+
+
+@njit(cache=True, nogil=True)
+def search_nodes(
+    bins, features, first, last, rows, values, starts, stops, whole, totals, n_bins, categorical, stride, shift, min_leaf,
+    place, slots, stored, gains, codes,
+):  # fmt: skip
+    """Find the best split of features[first:last] at every node, from its rows; keep the histograms if there is room."""
+    channels = values.shape[0]
+    cells = np.empty((channels, 4 * stride), np.int64)
+    left = np.empty((channels, stride), np.int64)
+    score, order = np.empty(stride), np.empty(stride, np.int64)
+    keep = stored.shape[0] > 0
+    for f in range(first, last, 4):
+        width = min(4, last - f)
+        x = four(bins, features, f, last)
+        for k in range(starts.shape[0]):
+            fill(cells, x, rows, values, starts[k], stops[k], whole, stride, width)
+            for j in range(width):
+                feature = features[f + j]
+                gains[f + j, k], codes[f + j, k] = best_split(
+                    cells, stride * j, n_bins[feature], categorical[feature], stride, totals, k, shift, min_leaf,
+                    left, score, order,
+                )  # fmt: skip
+                if keep and slots[k] >= 0:
+                    for c in range(channels):
+                        for b in range(stride):
+                            stored[place[f + j], slots[k], c, b] = cells[c, stride * j + b]
+
+
+@njit(cache=True, nogil=True)
+def search_pairs(
+    bins, features, first, last, rows, values, starts, stops, small, totals, n_bins, categorical, stride, shift, min_leaf,
+    place, parent_slots, parents, slots, stored, gains, codes,
+):  # fmt: skip
+    """Find the best splits of pairs of siblings 2p and 2p+1: the rows of the smaller are added up, the other is what is
+    left of the parent.  ``small[p]`` is 0 or 1, and starts and stops are its."""  # fmt: skip
+    channels = values.shape[0]
+    cells = np.empty((channels, 4 * stride), np.int64)
+    other = np.empty((channels, stride), np.int64)
+    left = np.empty((channels, stride), np.int64)
+    score, order = np.empty(stride), np.empty(stride, np.int64)
+    keep = stored.shape[0] > 0
+    for f in range(first, last, 4):
+        width = min(4, last - f)
+        x = four(bins, features, f, last)
+        for p in range(starts.shape[0]):
+            fill(cells, x, rows, values, starts[p], stops[p], False, stride, width)
+            near, far = 2 * p + small[p], 2 * p + 1 - small[p]
+            for j in range(width):
+                feature, at = features[f + j], place[f + j]
+                for c in range(channels):
+                    for b in range(stride):
+                        other[c, b] = parents[at, parent_slots[p], c, b] - cells[c, stride * j + b]
+                gains[f + j, near], codes[f + j, near] = best_split(
+                    cells, stride * j, n_bins[feature], categorical[feature], stride, totals, near, shift, min_leaf,
+                    left, score, order,
+                )  # fmt: skip
+                gains[f + j, far], codes[f + j, far] = best_split(
+                    other, 0, n_bins[feature], categorical[feature], stride, totals, far, shift, min_leaf,
+                    left, score, order,
+                )  # fmt: skip
+                if keep and slots[near] >= 0:
+                    for c in range(channels):
+                        for b in range(stride):
+                            stored[at, slots[near], c, b] = cells[c, stride * j + b]
+                if keep and slots[far] >= 0:
+                    for c in range(channels):
+                        for b in range(stride):
+                            stored[at, slots[far], c, b] = other[c, b]
+
+
+@njit(cache=True, nogil=True)
+def search_sparse(
+    starts, indices, bins, zero_bin, features, first, last, node_of, values, totals, n_bins, categorical, stride, shift,
+    min_leaf, gains, codes,
+):  # fmt: skip
+    """Find the best split of sparse features at every node in one pass over their entries; node_of[row] is its node.
+
+    What a node has beyond the entries of a feature is in the bin of zero.  Rows outside the nodes are in one more node.
+    """
+    channels = values.shape[0]
+    n_nodes = gains.shape[1]
+    cells = np.empty((channels, (n_nodes + 1) * stride), np.int64)
+    left = np.empty((channels, stride), np.int64)
+    score, order = np.empty(stride), np.empty(stride, np.int64)
+    for f in range(first, last):
+        feature = features[f]
+        last_bin = np.uint64(n_bins[feature])  # here that of missing values: few bins shall take few cells
+        size = n_bins[feature] + 1
+        width = np.uint64(size)
+        for c in range(channels):
+            h, v = cells[c], values[c]
+            for k in range((n_nodes + 1) * size):
+                h[k] = 0
+            for p in range(starts[feature], starts[feature + 1]):
+                r = indices[p]
+                h[np.uint64(node_of[r]) * width + min(np.uint64(bins[p]), last_bin)] += v[r]
+            zero = min(np.int64(zero_bin[feature]), size - 1)
+            for k in range(n_nodes):
+                total = totals[c, k]
+                for b in range(k * size, (k + 1) * size):
+                    total -= h[b]
+                h[k * size + zero] += total
+        for k in range(n_nodes):
+            gains[f, k], codes[f, k] = best_split(
+                cells, k * size, n_bins[feature], categorical[feature], size, totals, k, shift, min_leaf,
+                left, score, order,
+            )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def partition(column, goes_left, rows, start, stop, spare):
+    """Put the rows that go left before the others, both in their order; return where the others begin."""
+    at = start
+    n = 0
+    for i in range(start, stop):
+        r = rows[i]
+        if goes_left[column[r]]:
+            rows[at] = r
+            at += 1
+        else:
+            spare[n] = r
+            n += 1
+    for i in range(n):
+        rows[at + i] = spare[i]
+    return at
+
+
+@njit(cache=True, nogil=True)
+def gather(values, rows, start, stop, out, total):
+    """Copy the values of a node's rows side by side, and add them up."""
+    for c in range(values.shape[0]):
+        v, o = values[c], out[c]
+        s = np.int64(0)
+        for i in range(start, stop):
+            a = v[rows[i]]
+            o[i] = a
+            s += a
+        total[c] = s
+
+
+@njit(cache=True, nogil=True)
+def label_nodes(rows, start, stop, node, node_of):
+    """Note which node the rows are in."""
+    for i in range(start, stop):
+        node_of[rows[i]] = node
+
+
+@njit(cache=True, nogil=True)
+def sum_of_squares(z, u, rows, start, stop):
+    """Return Σ u·z² over the rows of a node; u is empty where all weigh one."""
+    total = 0.0
+    if u.shape[0] == 0:
+        for i in range(start, stop):
+            a = np.float64(z[rows[i]])
+            total += a * a
+    else:
+        for i in range(start, stop):
+            r = rows[i]
+            a = np.float64(z[r])
+            total += np.float64(u[r]) * a * a
+    return total
+
+
+@njit(cache=True, nogil=True)
+def change(z, u, rows, start, stop, before, ratio):
+    """Return Σ u·δ² and Σ u·δ with δ = z - ratio·before over the rows of a node."""
+    squares, total = 0.0, 0.0
+    for i in range(start, stop):
+        r = rows[i]
+        weight = 1.0 if u.shape[0] == 0 else np.float64(u[r])
+        delta = np.float64(z[r]) - ratio * np.float64(before[i - start])
+        squares += weight * delta * delta
+        total += weight * delta
+    return squares, total
+
+
+@njit(cache=True, nogil=True)
+def category_histogram(column, rows, values, start, stop, cells):
+    """Add the rows of a node to the cells of one feature."""
+    for c in range(values.shape[0]):
+        for i in range(start, stop):
+            cells[c, column[rows[i]]] += values[c, i]

@@ -1,0 +1,314 @@
+"""Growing one tree under prices, level by level (Xu et al. 2014, Algorithm 1, line 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skgraft.boosting.bins import Bins
+from skgraft.boosting.growth.rows import Gradients, Node, Rows
+from skgraft.boosting.growth.screening import Screen
+from skgraft.boosting.growth.search import Search, make_search
+from skgraft.boosting.market import Change, Market
+from skgraft.boosting.threads import Crew
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """How a node is split: the feature, the bins that go left, and the gain."""
+
+    feature: int
+    code: int
+    goes_left: NDArray[np.bool_]
+    gain: float
+
+
+@dataclass(eq=False)
+class Grown:
+    """A tree in bins: its splits by node, its leaves, and the rows in their order."""
+
+    rows: Rows
+    nodes: list[Node]
+    splits: dict[int, Split] = field(default_factory=dict)
+    children: dict[int, tuple[int, int]] = field(default_factory=dict)
+    leaves: list[Node] = field(default_factory=list)
+    root_gains: tuple[Index, Array] | None = None  # of the priced features, where only some were searched
+
+    @property
+    def is_stump(self) -> bool:
+        """Whether nothing was split."""
+        return not self.splits
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Gains of some features at one node."""
+
+    features: Index
+    gains: Array
+    codes: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How large a tree may become."""
+
+    max_depth: int
+    min_samples_leaf: int
+
+
+class Grower:
+    """Grows trees over the same bins."""
+
+    def __init__(self, bins: Bins, limits: Limits, crew: Crew, *, screening: bool) -> None:
+        self.bins = bins
+        self._limits = limits
+        self._search: Search = make_search(bins, limits.min_samples_leaf, crew)
+        layout = bins.layout
+        self._searchable = layout.n_bins > 0
+        self._with_missing: dict[int, bool] = {}
+        self.screen = Screen(layout.n_features, layout.is_categorical) if screening else None
+
+    def root_gains(self, gradients: Gradients, output: int) -> Array:
+        """Return the best gain of every feature at the root."""
+        rows = Rows(gradients)
+        root = rows.root(output)
+        features = np.flatnonzero(self._searchable)
+        out = np.zeros(self._searchable.size)
+        if not self._can_split(rows, root):
+            return out
+        self._search.begin(rows)
+        gains, _ = self._search.gains(features, [root], None, keep=False)
+        out[features] = gains[:, 0]
+        if self.screen is not None:
+            self.screen.remember(rows, root, features, gains[:, 0])
+        return out
+
+    def grow(
+        self, gradients: Gradients, market: Market, at: tuple[int, int], pool: NDArray[np.bool_] | None = None
+    ) -> Grown:
+        """Grow a tree and buy what it uses.
+
+        Parameters
+        ----------
+        gradients : Gradients
+            What the tree is to follow.
+        market : Market
+            Prices; purchases change it.
+        at : tuple of int
+            The round and the output, for the market's log.
+        pool : ndarray of bool, optional
+            The priced features to search; by default all.
+        """
+        return _Growth(self, gradients, market, at, pool).run()
+
+    def _has_missing(self, feature: int, column: NDArray[np.uint8]) -> bool:
+        if feature not in self._with_missing:
+            self._with_missing[feature] = bool((column == self.bins.layout.missing).any())
+        return self._with_missing[feature]
+
+    def _can_split(self, rows: Rows, node: Node) -> bool:
+        _, weight = rows.gradients.decode(node.total)
+        return weight * rows.gradients.weights.unit >= 2 * self._limits.min_samples_leaf
+
+
+class _Growth:
+    """One tree on its way."""
+
+    def __init__(
+        self,
+        grower: Grower,
+        gradients: Gradients,
+        market: Market,
+        at: tuple[int, int],
+        pool: NDArray[np.bool_] | None,
+    ) -> None:
+        self._grower = grower
+        self._market = market
+        self._at = at
+        self._rows = Rows(gradients)
+        self._may = grower._searchable if pool is None else grower._searchable & pool  # noqa: SLF001
+        self._pool = pool
+        self._search = grower._search  # noqa: SLF001
+        self._search.begin(self._rows)
+        self._free_at_start = np.flatnonzero((market.price == 0.0) & grower._searchable)  # noqa: SLF001
+        self._grown = Grown(self._rows, [self._rows.root(at[1])])
+
+    def run(self) -> Grown:
+        level = list(self._grown.nodes)
+        for depth in range(self._grower._limits.max_depth):  # noqa: SLF001
+            level = self._grow_level(level, last=depth == self._grower._limits.max_depth - 1)  # noqa: SLF001
+            if not level:
+                break
+            self._search.next_level()
+        self._grown.leaves += level
+        return self._grown
+
+    def _grow_level(self, level: list[Node], *, last: bool) -> list[Node]:
+        """Split the nodes of a level from left to right; what one buys is free for the next."""
+        nodes = [node for node in level if self._grower._can_split(self._rows, node)]  # noqa: SLF001
+        tables = self._tables(nodes, keep=not last)
+        at = {node.index: k for k, node in enumerate(nodes)}
+        children: list[Node] = []
+        for node in level:
+            k = at.get(node.index)
+            split = None if k is None else self._choose(node, tables[k])
+            if split is None:
+                self._grown.leaves.append(node)
+                continue
+            if not self._market.selected[split.feature]:
+                changed = self._market.buy(split.feature, split.gain, self._at)
+                self._update(nodes, tables, (k or 0) + 1, changed)
+            children += self._apply(node, split)
+        return children
+
+    # --- candidates ---
+
+    def _tables(self, nodes: list[Node], *, keep: bool, again: bool = False) -> list[list[Table]]:
+        """Search the free features at every node, and the others where they may win."""
+        tables: list[list[Table]] = [[] for _ in nodes]
+        price = self._market.price
+        free = (price == 0.0) & self._grower._searchable  # noqa: SLF001
+        old = self._free_at_start[free[self._free_at_start]]
+        fresh = free.copy()
+        fresh[old] = False
+        self._add(tables, old, nodes, None if again else "free", keep=keep)
+        self._add(tables, np.flatnonzero(fresh), nodes, None, keep=False)
+        priced = np.flatnonzero((price > 0.0) & (price < np.inf) & self._may)
+        if priced.size:
+            self._add_priced(tables, priced, nodes, keep=keep, again=again)
+        return tables
+
+    def _add(
+        self, tables: list[list[Table]], features: Index, nodes: list[Node], group: str | None, *, keep: bool
+    ) -> None:
+        if features.size and nodes:
+            gains, codes = self._search.gains(features, nodes, group, keep=keep)
+            for k in range(len(nodes)):
+                tables[k].append(Table(features, gains[:, k], codes[:, k]))
+
+    def _add_priced(
+        self, tables: list[list[Table]], priced: Index, nodes: list[Node], *, keep: bool, again: bool
+    ) -> None:
+        screen = self._grower.screen
+        price = self._market.price[priced]
+        lowest = price.min()
+        everywhere = []
+        for k, node in enumerate(nodes):
+            # exploring, the gains at the root are wanted for their own sake
+            best = max((float(table.gains.max()) for table in tables[k]), default=0.0)
+            if screen is not None and not (self._pool is not None and node.parent is None):
+                if self._rows.spread(node) < lowest + best:
+                    continue
+                left = None if again else screen.survivors(self._rows, node, priced, price + best)
+                if left is not None:
+                    self._add_at(tables, left, nodes, k)
+                    continue
+            everywhere.append(k)
+        chosen = [nodes[k] for k in everywhere]
+        found: list[list[Table]] = [[] for _ in chosen]
+        self._add(found, priced, chosen, None if again else "priced", keep=keep)
+        for k, node, (table,) in zip(everywhere, chosen, found, strict=True):
+            tables[k].append(table)
+            if self._pool is not None and node.parent is None:
+                self._grown.root_gains = table.features, table.gains
+            if screen is not None and self._pool is None:
+                screen.remember(self._rows, node, priced, table.gains)
+
+    def _add_at(self, tables: list[list[Table]], features: Index, nodes: list[Node], k: int) -> None:
+        found: list[list[Table]] = [[]]
+        self._add(found, features, [nodes[k]], None, keep=False)
+        tables[k] += found[0]
+
+    def _update(self, nodes: list[Node], tables: list[list[Table]], first: int, changed: Change) -> None:
+        """Let the nodes to come see the new prices."""
+        rest = nodes[first:]
+        if not rest:
+            return
+        if changed.free_rose:
+            # what was out of reach of a free feature may now be within reach
+            tables[first:] = self._tables(rest, keep=False, again=True)
+            return
+        fallen = changed.fallen[self._may[changed.fallen] | (self._market.price[changed.fallen] == 0.0)]
+        fallen = fallen[self._grower._searchable[fallen]]  # noqa: SLF001
+        found: list[list[Table]] = [[] for _ in rest]
+        self._add(found, fallen, rest, None, keep=False)
+        for k in range(len(rest)):
+            tables[first + k] += found[k]
+
+    # --- choice ---
+
+    def _choose(self, node: Node, tables: list[Table]) -> Split | None:
+        """Return the split with the largest gain after its price; of equal ones that of the first feature."""
+        price = self._market.price
+        best, chosen = self._rows.gradients.least_gain, None
+        for table in tables:
+            net = table.gains - price[table.features]
+            i = int(np.argmax(net))
+            feature = int(table.features[i])
+            if net[i] > best or (chosen is not None and net[i] == best and feature < chosen[0]):
+                best, chosen = float(net[i]), (feature, int(table.codes[i]), float(table.gains[i]))
+        return None if chosen is None else self._split(node, *chosen)
+
+    def _split(self, node: Node, feature: int, code: int, gain: float) -> Split:
+        layout = self._grower.bins.layout
+        goes_left = np.zeros(256, bool)
+        if feature in layout.categories:
+            goes_left[self._left_categories(node, feature, code)] = True
+        else:
+            goes_left[: code // 2 + 1] = True
+            goes_left[layout.missing] = code % 2 == 1
+        return Split(feature, code, goes_left, gain)
+
+    def _left_categories(self, node: Node, feature: int, code: int) -> Index:
+        """Order the categories as the search did, and return those of the left side."""
+        cells = self._category_cells(node, feature)
+        return np.asarray(_ordered(cells, self._grower.bins.layout, feature, self._rows)[: code + 1])
+
+    def _category_cells(self, node: Node, feature: int) -> NDArray[np.int64]:
+        from skgraft.boosting.growth._kernels import category_histogram
+
+        rows = self._rows
+        cells = np.zeros((rows.values.shape[0], self._grower.bins.layout.stride), np.int64)
+        column = self._grower.bins.column(feature)
+        category_histogram(column, rows.rows, rows.values, node.start, node.stop, cells)
+        return cells
+
+    def _apply(self, node: Node, split: Split) -> tuple[Node, Node]:
+        grown = self._grown
+        column = self._grower.bins.column(split.feature)
+        mark: Hashable = (split.feature, split.goes_left.tobytes())
+        left, right = self._rows.split(node, column, split.goes_left, mark, len(grown.nodes))
+        self._send_the_unseen(node, split, left, right, column)
+        grown.splits[node.index] = split
+        grown.children[node.index] = (left.index, right.index)
+        grown.nodes += [left, right]
+        return left, right
+
+    def _send_the_unseen(self, node: Node, split: Split, left: Node, right: Node, column: Any) -> None:
+        """Send what no row of the node shows, missing values or a category, to the heavier child."""
+        decode = self._rows.gradients.decode
+        layout = self._grower.bins.layout
+        heavier = decode(left.total)[1] >= decode(right.total)[1]
+        if split.feature in layout.categories:
+            seen = np.bincount(column[self._rows.rows[node.start : node.stop]], minlength=256) > 0
+            split.goes_left[~seen] = heavier
+            return
+        none = not self._grower._has_missing(split.feature, column)  # noqa: SLF001
+        if none or not (column[self._rows.rows[node.start : node.stop]] == layout.missing).any():
+            split.goes_left[layout.missing] = heavier
+
+
+def _ordered(cells: NDArray[np.int64], layout: Any, feature: int, rows: Rows) -> Index:
+    from skgraft.boosting.growth._kernels import order_categories
+
+    order, mean = np.empty(layout.stride, np.int64), np.empty(layout.stride)
+    n = order_categories(cells, 0, layout.n_bins[feature], layout.stride, rows.gradients.weights.shift, order, mean)
+    return order[:n]

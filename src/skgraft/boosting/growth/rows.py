@@ -1,0 +1,192 @@
+"""The rows of a tree while it grows: their gradients as whole numbers, and which node each is in."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+GRADIENT_BITS = 24
+WEIGHT_BITS = 37  # of all rows together: with the gradient's, a sum stays within an int64
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """Weights as whole numbers of a unit: w_i = unit·u_i.
+
+    ``u`` is empty where all rows weigh one unit.
+    """
+
+    u: Whole
+    unit: float
+    n_rows: int
+
+    @property
+    def shift(self) -> int:
+        """Bits below the count in a packed cell; 0 where weights and gradients have a cell each."""
+        if self.u.size:
+            return 0
+        return min(44, 62 - _bits(self.n_rows))
+
+    @property
+    def gradient_bits(self) -> int:
+        """Bits of a quantised gradient, so that the sum over all rows fits its part of a cell."""
+        return GRADIENT_BITS if self.u.size else min(GRADIENT_BITS, self.shift - _bits(self.n_rows) - 1)
+
+
+def _bits(n: int) -> int:
+    return int(n).bit_length()
+
+
+def quantise_weights(weight: Array | None, n_rows: int) -> Weights:
+    """Write weights as whole numbers: exactly if they are whole or equal, else to one part in a great many.
+
+    Parameters
+    ----------
+    weight : ndarray of shape (n_rows,) or None
+        Positive weights; None for one each.
+    n_rows : int
+        Number of rows.
+    """
+    if weight is None or not n_rows:
+        return Weights(np.empty(0, np.int64), 1.0, n_rows)
+    if (weight == weight[0]).all():
+        return Weights(np.empty(0, np.int64), float(weight[0]), n_rows)
+    total = float(weight.sum())
+    if (weight == np.rint(weight)).all() and total < 2.0**WEIGHT_BITS:
+        return Weights(weight.astype(np.int64), 1.0, n_rows)
+    unit = 2.0 ** np.ceil(np.log2(total) - WEIGHT_BITS + 1)
+    return Weights(np.maximum(1, np.rint(weight / unit)).astype(np.int64), float(unit), n_rows)
+
+
+@dataclass(eq=False)
+class Gradients:
+    """Gradients of one tree as whole numbers: g_i ≈ z_i·2^-exponent.
+
+    ``values`` are what histograms add up: a packed channel, or u·z and u.  ``factor`` turns a gain of whole numbers into
+    the gain of gradients.
+    """
+
+    z: NDArray[np.int32]
+    values: Whole
+    weights: Weights
+    exponent: int
+    largest: float
+
+    @property
+    def factor(self) -> float:
+        """The gain of one unit of quantised gradient and weight."""
+        return self.weights.unit * 2.0 ** (-2 * self.exponent)
+
+    @property
+    def least_gain(self) -> float:
+        """A gain below which a split only follows rounding."""
+        u = self.weights.u
+        return 2.0**-40 * self.largest**2 * self.weights.unit * float(u.sum() if u.size else self.z.size)
+
+    def decode(self, total: Whole) -> tuple[float, float]:
+        """Return Σ u·z and Σ u of a cell."""
+        shift = self.weights.shift
+        if shift == 0:
+            return float(total[0]), float(total[1])
+        a = int(total[0])
+        half = 1 << (shift - 1)
+        q = ((a + half) & ((1 << shift) - 1)) - half
+        return float(q), float((a - q) >> shift)
+
+
+@dataclass(eq=False)
+class Node:
+    """A node of a growing tree: its rows are rows[start:stop], and ``path`` says how they got there."""
+
+    index: int
+    start: int
+    stop: int
+    total: Whole
+    path: tuple[Hashable, ...]
+    parent: Node | None = None
+    sibling: Node | None = None
+    is_left: bool = True
+    squares: float = -1.0
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.stop - self.start
+
+
+class Rows:
+    """Rows in the order of the nodes, and their values side by side."""
+
+    def __init__(self, gradients: Gradients) -> None:
+        n = gradients.z.size
+        self.gradients = gradients
+        self.rows = np.arange(n, dtype=np.uint32)
+        self._spare = np.empty(n, np.uint32)
+        self._gathered = np.empty_like(gradients.values)
+        self._whole = True
+
+    @property
+    def values(self) -> Whole:
+        """The values of the rows, in their present order."""
+        return self.gradients.values if self._whole else self._gathered
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no node was split yet, and the rows are in the order of X."""
+        return self._whole
+
+    def root(self, output: int) -> Node:
+        """Return the node of all rows."""
+        return Node(0, 0, self.rows.size, self.gradients.values.sum(axis=1), (output,))
+
+    def split(
+        self, node: Node, column: NDArray[np.uint8], goes_left: NDArray[np.bool_], mark: Hashable, index: int
+    ) -> tuple[Node, Node]:
+        """Split a node by the bins of a column; the children get the numbers ``index`` and ``index + 1``."""
+        from skgraft.boosting.growth._kernels import gather, partition
+
+        middle = partition(column, goes_left, self.rows, node.start, node.stop, self._spare)
+        self._whole = False
+        children = []
+        for side, (start, stop) in enumerate(((node.start, middle), (middle, node.stop))):
+            total = np.empty_like(node.total)
+            gather(self.gradients.values, self.rows, start, stop, self._gathered, total)
+            path = (*node.path, (mark, side))
+            children.append(Node(index + side, start, stop, total, path, parent=node, is_left=side == 0))
+        children[0].sibling, children[1].sibling = children[1], children[0]
+        return children[0], children[1]
+
+    def spread(self, node: Node) -> float:
+        """Return the squared error of a node around its mean, which no split can lower by more."""
+        q, u = self.gradients.decode(node.total)
+        squares = self.squares(node)
+        # the last term is for rounding: a sum of squares and its mean may almost cancel
+        return self.gradients.factor * (squares - q * q / u + 1e-9 * squares)
+
+    def squares(self, node: Node) -> float:
+        """Return Σ u·z² of a node."""
+        from skgraft.boosting.growth._kernels import sum_of_squares
+
+        if node.squares < 0.0:
+            g = self.gradients
+            node.squares = sum_of_squares(g.z, g.weights.u, self.rows, node.start, node.stop)
+        return node.squares
+
+    def change(self, node: Node, before: NDArray[np.int32], exponent: int) -> float:
+        """Return ||P(g - g_before)|| over the rows of a node, P taking off the mean; rounded up."""
+        from skgraft.boosting.growth._kernels import change
+
+        g = self.gradients
+        ratio = 2.0 ** (g.exponent - exponent)
+        squares, total = change(g.z, g.weights.u, self.rows, node.start, node.stop, before, ratio)
+        _, u = g.decode(node.total)
+        # rounding of the gains themselves is small beside the size of the gradients
+        slack = 1e-9 * np.sqrt(self.squares(node))
+        return float(np.sqrt(g.factor) * (np.sqrt(max(0.0, squares - total * total / u) + 1e-9 * squares) + slack))

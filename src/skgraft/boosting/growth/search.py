@@ -1,0 +1,289 @@
+"""The best split of every feature at every node, over dense or sparse bins."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skgraft.boosting.bins import Bins, DenseBins, SparseBins
+from skgraft.boosting.growth.rows import Node, Rows
+from skgraft.boosting.threads import Crew
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.int32]
+Index = NDArray[np.intp]
+
+SUBTRACT_FROM = 3000  # rows of a node whose histograms are kept, for one of its children to be what the other leaves
+SUBTRACTION = 300  # rows whose adding up takes as long as a subtraction
+MOST_KEPT = 2**28  # bytes of histograms kept for the next level
+
+NOTHING = np.empty((0, 0, 0, 0), np.int64)
+
+
+class Search(Protocol):
+    """Finds splits in one kind of bins."""
+
+    def begin(self, rows: Rows) -> None:
+        """Start a tree."""
+
+    def next_level(self) -> None:
+        """Start a level: what was kept of the present one serves the next."""
+
+    def gains(self, features: Index, nodes: list[Node], group: str | None, *, keep: bool) -> tuple[Array, Codes]:
+        """Return the gain and the code of the best split, (n_features, n_nodes).
+
+        ``group`` names features that are searched again at the next level: with ``keep`` their histograms are kept.
+        """
+        ...
+
+
+def make_search(bins: Bins, min_leaf: float, crew: Crew) -> Search:
+    """Return the search that these bins need; ``min_leaf`` is the least weight of a leaf."""
+    return DenseSearch(bins, min_leaf, crew) if isinstance(bins, DenseBins) else SparseSearch(bins, min_leaf, crew)
+
+
+class _Kept:
+    """The histograms of a group of features: those of the level before, and those of the present one."""
+
+    def __init__(self, features: Index) -> None:
+        self.features = features
+        self._buffers = [np.empty(0, np.int64), np.empty(0, np.int64)]
+        self.before, self.slot_before = NOTHING, dict[int, int]()
+        self.now, self.slot_now = NOTHING, dict[int, int]()
+
+    def restart(self, features: Index) -> None:
+        self.features = features
+        self.forget()
+        self.forget()
+
+    def forget(self) -> None:
+        """Let the present level be the one before."""
+        self.before, self.slot_before = self.now, self.slot_now
+        self.now, self.slot_now = NOTHING, {}
+        self._buffers.reverse()
+
+    def make_room(self, nodes: list[Node], channels: int, stride: int) -> None:
+        """Give slots to the nodes that are large enough, if there is memory for them."""
+        large = [node.index for node in nodes if node.n_rows >= SUBTRACT_FROM]
+        size = self.features.size * len(large) * channels * stride
+        if not size or 8 * size > MOST_KEPT:
+            return
+        if self._buffers[0].size < size:
+            self._buffers[0] = np.empty(size, np.int64)
+        self.now = self._buffers[0][:size].reshape(self.features.size, len(large), channels, stride)
+        self.slot_now = {index: slot for slot, index in enumerate(large)}
+
+    def place(self, features: Index) -> Index | None:
+        """Return where these features are, None if some are not there."""
+        if features.size == self.features.size:
+            return np.arange(features.size) if np.array_equal(features, self.features) else None
+        at = np.searchsorted(self.features, features)
+        inside = at.size == 0 or bool(at[-1] < self.features.size and (self.features[at] == features).all())
+        return at if inside else None
+
+
+class DenseSearch:
+    """Adds up the rows of every node, or of the smaller of two siblings where the parent's sums were kept."""
+
+    def __init__(self, bins: DenseBins, min_leaf: float, crew: Crew) -> None:
+        self._bins = bins
+        self._min_leaf = min_leaf
+        self._crew = crew
+        self._kept: dict[str, _Kept] = {}
+        self._started: set[str] = set()
+
+    def begin(self, rows: Rows) -> None:
+        """Start a tree."""
+        self._rows = rows
+        self._started = set()
+
+    def next_level(self) -> None:
+        """Start a level."""
+        for group in self._started:
+            self._kept[group].forget()
+
+    def gains(self, features: Index, nodes: list[Node], group: str | None, *, keep: bool) -> tuple[Array, Codes]:
+        """Return the gain and the code of the best split, (n_features, n_nodes)."""
+        shape = features.size, len(nodes)
+        gains, codes = np.zeros(shape), np.full(shape, -1, np.int32)
+        if not features.size or not nodes:
+            return gains, codes
+        kept = self._group(group, features)
+        place = None if kept is None else kept.place(features)
+        if kept is None or place is None:
+            self._direct(features, nodes, list(range(len(nodes))), None, gains, codes)
+        else:
+            if keep:
+                kept.make_room(nodes, *self._cell_shape)
+            pairs, alone = _pair_up(nodes, kept)
+            self._direct(features, nodes, alone, (kept, place), gains, codes)
+            self._subtract(features, nodes, pairs, (kept, place), gains, codes)
+        gains *= self._rows.gradients.factor
+        return gains, codes
+
+    def _group(self, group: str | None, features: Index) -> _Kept | None:
+        if group is None:
+            return None
+        if group not in self._kept:
+            self._kept[group] = _Kept(features)
+        if group not in self._started:
+            self._kept[group].restart(features)
+            self._started.add(group)
+        return self._kept[group]
+
+    @property
+    def _cell_shape(self) -> tuple[int, int]:
+        return self._rows.values.shape[0], self._bins.layout.stride
+
+    def _common(self) -> tuple[Any, ...]:
+        layout, gradients = self._bins.layout, self._rows.gradients
+        return (
+            layout.n_bins,
+            layout.is_categorical,
+            layout.stride,
+            gradients.weights.shift,
+            self._min_leaf / gradients.weights.unit,
+        )
+
+    def _direct(
+        self,
+        features: Index,
+        nodes: list[Node],
+        which: list[int],
+        kept: tuple[_Kept, Index] | None,
+        gains: Array,
+        codes: Codes,
+    ) -> None:
+        from skgraft.boosting.growth._kernels import search_nodes
+
+        if not which:
+            return
+        chosen = [nodes[k] for k in which]
+        starts = np.array([node.start for node in chosen])
+        stops = np.array([node.stop for node in chosen])
+        totals = np.stack([node.total for node in chosen], axis=1)
+        place = np.arange(features.size) if kept is None else kept[1]
+        stored = NOTHING if kept is None else kept[0].now
+        slots = np.array([-1 if kept is None else kept[0].slot_now.get(node.index, -1) for node in chosen])
+        g = np.empty((features.size, len(which)))
+        c = np.empty((features.size, len(which)), np.int32)
+        rows, common = self._rows, self._common()
+
+        def search(first: int, last: int) -> None:
+            search_nodes(
+                self._bins.bins, features, first, last, rows.rows, rows.values, starts, stops, rows.is_whole, totals,
+                *common, place, slots, stored, g, c,
+            )  # fmt: skip
+
+        self._crew.run(search, features.size, features.size * (float((stops - starts).sum()) + 300.0), unit=4)
+        gains[:, which], codes[:, which] = g, c
+
+    def _subtract(
+        self,
+        features: Index,
+        nodes: list[Node],
+        pairs: list[tuple[Node, list[int]]],
+        kept: tuple[_Kept, Index],
+        gains: Array,
+        codes: Codes,
+    ) -> None:
+        from skgraft.boosting.growth._kernels import search_pairs
+
+        if not pairs:
+            return
+        sides = [(node, node.sibling) if node.is_left else (node.sibling, node) for node, _ in pairs]
+        small = np.array([0 if a.n_rows <= b.n_rows else 1 for a, b in sides])  # type: ignore[union-attr]
+        near: list[Any] = [pair[s] for pair, s in zip(sides, small, strict=True)]
+        both: list[Any] = [node for pair in sides for node in pair]
+        starts, stops = np.array([node.start for node in near]), np.array([node.stop for node in near])
+        totals = np.stack([node.total for node in both], axis=1)
+        store, place = kept
+        parent_slots = np.array([store.slot_before[node.parent.index] for node in near])
+        slots = np.array([store.slot_now.get(node.index, -1) for node in both])
+        g, c = np.empty((features.size, len(both))), np.empty((features.size, len(both)), np.int32)
+        rows, common = self._rows, self._common()
+
+        def search(first: int, last: int) -> None:
+            search_pairs(
+                self._bins.bins, features, first, last, rows.rows, rows.values, starts, stops, small, totals,
+                *common, place, parent_slots, store.before, slots, store.now, g, c,
+            )  # fmt: skip
+
+        self._crew.run(search, features.size, features.size * (float((stops - starts).sum()) + 300.0), unit=4)
+        for p, (_, wanted) in enumerate(pairs):
+            for k in wanted:
+                at = 2 * p + (0 if nodes[k].is_left else 1)
+                gains[:, k], codes[:, k] = g[:, at], c[:, at]
+
+
+def _pair_up(nodes: list[Node], kept: _Kept) -> tuple[list[tuple[Node, list[int]]], list[int]]:
+    """Tell the nodes that are best found by subtraction, as pairs of siblings, from those to be added up."""
+    by_parent: dict[int, list[int]] = {}
+    alone = []
+    for k, node in enumerate(nodes):
+        if node.parent is not None and node.parent.index in kept.slot_before:
+            by_parent.setdefault(node.parent.index, []).append(k)
+        else:
+            alone.append(k)
+    pairs = []
+    for wanted in by_parent.values():
+        node = nodes[wanted[0]]
+        sibling_rows = node.parent.n_rows - node.n_rows  # type: ignore[union-attr]
+        if min(node.n_rows, sibling_rows) + SUBTRACTION < sum(nodes[k].n_rows for k in wanted):
+            pairs.append((node, wanted))
+        else:
+            alone += wanted
+    return pairs, sorted(alone)
+
+
+class SparseSearch:
+    """Goes over the stored entries once for all nodes of a level, so there is nothing to keep."""
+
+    def __init__(self, bins: SparseBins, min_leaf: float, crew: Crew) -> None:
+        self._bins = bins
+        self._min_leaf = min_leaf
+        self._crew = crew
+        self._node_of = np.empty(bins.n_rows, np.uint16)
+
+    def begin(self, rows: Rows) -> None:
+        """Start a tree."""
+        self._rows = rows
+
+    def next_level(self) -> None:
+        """Start a level."""
+
+    def gains(
+        self,
+        features: Index,
+        nodes: list[Node],
+        group: str | None,  # noqa: ARG002 -- nothing is kept
+        *,
+        keep: bool,  # noqa: ARG002
+    ) -> tuple[Array, Codes]:
+        """Return the gain and the code of the best split, (n_features, n_nodes)."""
+        from skgraft.boosting.growth._kernels import label_nodes, search_sparse
+
+        shape = features.size, len(nodes)
+        gains, codes = np.zeros(shape), np.full(shape, -1, np.int32)
+        if not features.size or not nodes:
+            return gains, codes
+        bins, layout, gradients = self._bins, self._bins.layout, self._rows.gradients
+        self._node_of.fill(len(nodes))
+        for k, node in enumerate(nodes):
+            label_nodes(self._rows.rows, node.start, node.stop, k, self._node_of)
+        totals = np.stack([node.total for node in nodes], axis=1)
+        min_leaf = self._min_leaf / gradients.weights.unit
+
+        def search(first: int, last: int) -> None:
+            search_sparse(
+                bins.starts, bins.rows, bins.bins, bins.zero, features, first, last, self._node_of, gradients.values,
+                totals, layout.n_bins, layout.is_categorical, layout.stride, gradients.weights.shift, min_leaf,
+                gains, codes,
+            )  # fmt: skip
+
+        entries = bins.rows.size / max(1, layout.n_features)
+        self._crew.run(search, features.size, features.size * (entries + 50.0 * len(nodes)), unit=16)
+        gains *= gradients.factor
+        return gains, codes

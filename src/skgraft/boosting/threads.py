@@ -1,0 +1,59 @@
+"""Threads that run compiled loops side by side.
+
+The kernels release Python's lock, so that plain threads keep all cores busy: no OpenMP, which does not survive a fork, and
+no second compilation of every loop.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+LEAST_WORK = 200_000  # elementary steps below which handing work to another thread costs more than it saves
+PIECES = 4  # pieces a thread: they take different times, and whoever is done takes the next
+
+
+class Crew:
+    """Some threads, or none beside the caller's own."""
+
+    def __init__(self, executor: ThreadPoolExecutor | None, size: int) -> None:
+        self._executor = executor
+        self.size = size
+
+    def run(self, task: Callable[[int, int], Any], n: int, work: float, unit: int = 1) -> None:
+        """Call ``task(first, last)`` over the pieces of range(n), which begin at multiples of ``unit``."""
+        if n == 0:
+            return
+        if self._executor is None or work < LEAST_WORK:
+            task(0, n)
+            return
+        units = -(-n // unit)
+        step = unit * max(1, -(-units // (PIECES * self.size)))
+        pieces = [self._executor.submit(task, first, min(n, first + step)) for first in range(0, n, step)]
+        for piece in pieces:
+            piece.result()
+
+
+ALONE = Crew(None, 1)
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Return the number of threads that ``n_jobs`` asks for; None means all cores, as -1 does."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    if n_jobs is None:
+        return cores
+    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+
+
+@contextmanager
+def crew(n_jobs: int | None) -> Iterator[Crew]:
+    """Give threads for the time of a fit."""
+    size = n_threads(n_jobs)
+    if size == 1:
+        yield ALONE
+        return
+    with ThreadPoolExecutor(size) as executor:
+        yield Crew(executor, size)
