@@ -374,3 +374,17 @@ def test_l1_max_refuses_what_the_estimators_refuse(change, words):
     X, y = problem()
     with pytest.raises(ValueError, match=words):
         l1_max(**{"X": X, "y": y, **change})
+
+
+@pytest.mark.parametrize("storage", [np.asfortranarray, np.ascontiguousarray, sparse.csc_matrix, sparse.csr_matrix])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "in_a_row_without_weight"])
+def test_one_bad_number_in_a_large_table_is_found(storage, dtype, value, weighted):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((700, 400)).astype(dtype)
+    X[123, 45] = value
+    weight = np.ones(700)
+    weight[123] = 0.0 if weighted else 1.0
+    with pytest.raises(ValueError, match="column 45, row 123"):
+        GraftRegressor().fit(storage(X), rng.standard_normal(700), sample_weight=weight)

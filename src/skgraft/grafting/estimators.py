@@ -23,7 +23,7 @@ from skgraft.grafting.problem import LinearProblem
 from skgraft.grafting.target import Target
 from skgraft.grafting.threads import threads
 from skgraft.matrix import make_columns
-from skgraft.matrix.table import read_new, read_training, sample_weights
+from skgraft.matrix.table import read_new, read_training, require_finite, sample_weights
 
 Array = NDArray[np.float64]
 
@@ -91,6 +91,8 @@ class _LinearGraft(SelectorMixin, BaseEstimator):
         weight /= weight.sum()
         loss = make_loss(self.loss_, delta=getattr(self, "delta", 1.35))
         columns = make_columns(X, weight, center=self.fit_intercept, standardize=self.standardize)
+        if not columns.finite:
+            require_finite(X, names)
         if columns.too_large.any():
             j = int(np.argmax(columns.too_large))
             name = j if names is None else repr(str(names[j]))
@@ -401,7 +403,7 @@ class GraftClassifier(ClassifierMixin, _LinearGraft):
         return self
 
     def _encoded(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
-        X, y = read_training(self, X, y)
+        X, y = read_training(self, X, y, check_finite=False)
         weight = sample_weights(sample_weight, X)
         classes, codes = np.unique(y, return_inverse=True)
         if classes.size < 2:
@@ -650,7 +652,7 @@ class GraftRegressor(MultiOutputMixin, RegressorMixin, _LinearGraft):
         return self
 
     def _encoded(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
-        X, y = read_training(self, X, y, multi_output=True)
+        X, y = read_training(self, X, y, multi_output=True, check_finite=False)
         weight = sample_weights(sample_weight, X)
         self.loss_ = "squared" if self.loss == "auto" else self.loss
         if self.loss_ == "poisson":

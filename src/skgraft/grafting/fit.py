@@ -133,7 +133,7 @@ def run(model: LinearModel, controls: Controls, tol: float, monitor: Monitor) ->
         priced=not problem.convex,
         max_features=problem.prices.max_features,
         max_cost=problem.prices.max_cost,
-        first_batch=max(FEWEST_UNITS, max(20, min(rows, columns) // 10) * model.layout.n_units // max(columns, 1)),
+        first_batch=max(FEWEST_UNITS, max(20, min(rows, columns) // 20) * model.layout.n_units // max(columns, 1)),
     )
     frugal = _thrifty_start(model, settings)
     finished = graft(model, settings, monitor)

@@ -18,7 +18,8 @@ class Columns(Protocol):
     """Standardised columns (x - centre)/scale of a matrix that is never copied as a whole.
 
     ``size`` is the number of stored cells, by which solvers choose between compiled and plain code; ``length`` is
-    the weighted root mean square of every standardised column.
+    the weighted root mean square of every standardised column; ``finite`` says that no number can be NaN or infinite,
+    otherwise some may be.
     """
 
     n_rows: int
@@ -28,6 +29,7 @@ class Columns(Protocol):
     scale: Array
     too_large: NDArray[np.bool_]
     length: Array
+    finite: bool
 
     def gradient(self, residual: Array) -> Array:
         """Return the product of all standardised columns with a residual (n_rows, n_outputs)."""

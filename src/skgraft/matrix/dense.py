@@ -25,7 +25,9 @@ class DenseColumns:
         self.X = X
         self.n_rows, self.n_columns = X.shape
         self.size = X.size
-        mean, deviation = self._moments(weight)
+        with np.errstate(invalid="ignore", over="ignore"):
+            mean, deviation = self._moments(weight)
+        self.finite = bool(np.isfinite(mean).all() and (weight > 0.0).all())
         self.centre = mean if center else np.zeros(self.n_columns)
         spread = deviation if center else np.hypot(mean, deviation)
         noise = 4.0 * self.n_rows * np.finfo(np.float64).eps * np.abs(mean)  # what rounding alone would leave

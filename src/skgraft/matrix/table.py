@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Features", "read_new", "read_training", "sample_weights"]
+__all__ = ["Features", "read_new", "read_training", "require_finite", "sample_weights"]
 
 # A dense array of float64 or float32 in either order, or a CSR or CSC matrix of them.
 Features: TypeAlias = Any
@@ -45,7 +45,7 @@ _FORMATS: dict[str, Any] = {
     "accept_sparse": ["csc", "csr"],
     "accept_large_sparse": True,
     "dtype": [np.float64, np.float32],
-    # Left to `_require_finite`, which names the column.
+    # Left to `require_finite`, which names the column.
     "ensure_all_finite": False,
 }
 
@@ -59,6 +59,7 @@ def read_training(
     y_numeric: bool = False,
     min_samples: int = 1,
     allow_nan: bool = False,
+    check_finite: bool = True,
 ) -> tuple[Features, NDArray[Any]]:
     """Read the training data and note the features on the estimator.
 
@@ -81,6 +82,9 @@ def read_training(
         The least number of rows.
     allow_nan : bool, default=False
         Whether X may hold NaN, for missing values.
+    check_finite : bool, default=True
+        Whether to look for NaN and infinite numbers. A caller that reads all of X next may see them there, and then
+        call :func:`require_finite`.
 
     Returns
     -------
@@ -108,7 +112,9 @@ def read_training(
     if y is None:
         message = f"{_name(estimator)} requires y to be passed, but the target y is None."
         raise ValueError(message)
-    features = _read_features(estimator, X, reset=True, min_samples=min_samples, allow_nan=allow_nan)
+    features = _read_features(
+        estimator, X, reset=True, min_samples=min_samples, allow_nan=allow_nan, check_finite=check_finite
+    )
     target = _read_target(estimator, y, multi_output=multi_output)
     _require_same_length(features, target)
     if y_numeric or is_regressor(estimator):
@@ -196,7 +202,13 @@ def _require_usable_weights(weights: NDArray[np.float64]) -> None:
 
 
 def _read_features(
-    estimator: BaseEstimator, X: UserData, *, reset: bool, min_samples: int = 1, allow_nan: bool = False
+    estimator: BaseEstimator,
+    X: UserData,
+    *,
+    reset: bool,
+    min_samples: int = 1,
+    allow_nan: bool = False,
+    check_finite: bool = True,
 ) -> Features:
     X = _native(X, "X")
     to_array = _frame_reader(X)
@@ -217,7 +229,8 @@ def _read_features(
         )
     if sp.issparse(features):
         features = _canonical(features)
-    _require_finite(features, names, allow_nan=allow_nan)
+    if check_finite:
+        require_finite(features, names, allow_nan=allow_nan)
     return features
 
 
@@ -495,7 +508,8 @@ class _Culprit(NamedTuple):
     n_columns: int
 
 
-def _require_finite(X: Features, names: Names, *, allow_nan: bool = False) -> None:
+def require_finite(X: Features, names: Names, *, allow_nan: bool = False) -> None:
+    """Refuse NaN and infinite numbers, naming the first column that has some."""
     values = X.data[: X.indptr[-1]] if sp.issparse(X) else X
     if get_config()["assume_finite"] or _sum_is_finite(values):
         return
