@@ -40,7 +40,7 @@ def cell(found: Mapping[str, Any], ours: Mapping[str, Any], clock: str) -> str:
         times = found[clock] / ours[clock]
         return f"**{text} ({ratio(times)})**" if times < 1.0 else f"{text} ({ratio(times)})"
     if state == "missed":
-        return f"missed: gap {found['gap']:.0e}"
+        return f"missed: gap {found['gap']:.1e}"
     if state == "late":
         return f"> {found['limit']:.0f} s"
     return found.get("reason", state) if state == "excused" else state

@@ -23,7 +23,7 @@ def test_a_faster_peer_is_bold_and_a_slower_one_is_not():
 
 
 def test_a_solver_that_missed_the_accuracy_shows_its_gap_and_no_time():
-    assert cell(ROW["solvers"]["wrong"], OURS, "cpu") == "missed: gap 3e-04"
+    assert cell(ROW["solvers"]["wrong"], OURS, "cpu") == "missed: gap 3.0e-04"
     assert cell(ROW["solvers"]["late"], OURS, "cpu") == "> 60 s"
 
 

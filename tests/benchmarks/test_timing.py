@@ -100,6 +100,18 @@ def test_accuracy_is_checked_again_where_the_time_is_taken():
     assert cells["wrong"].state == "missed"
 
 
+def test_a_solver_that_misses_with_more_threads_is_given_a_tighter_tolerance():
+    exact = SKGRAFT.fit(PROBLEM, 1e-10, 1)()[0]
+
+    def racing(problem, tol, threads):
+        del problem
+        return lambda: [Model(exact.coef * (1.0 + tol * threads**2), exact.intercept)]
+
+    cells = compare([contestant("racing", racing)], PROBLEM, repeat=1, threads=[1, 2], longest=10.0, note=print)
+    assert cells[1]["racing"].state == cells[2]["racing"].state == "timed"
+    assert cells[2]["racing"].tol < cells[1]["racing"].tol
+
+
 def test_a_child_that_hangs_or_fails_leaves_the_parent_alone():
     with pytest.raises(Late):
         list(isolated(lambda _: time.sleep(30.0), 0.1))
