@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from skgraft.criterion.losses import LOSSES, Loss, make_loss
+from skgraft.criterion.losses import LOSSES, Loss, _log1p, make_loss
 
 every_loss = pytest.mark.parametrize("name", sorted(LOSSES))
 EXTREME = [0.0, -1.0, 30.0, -40.0, 700.0, -700.0]
@@ -304,3 +304,8 @@ def test_huber_with_a_wide_delta_is_squared():
 def test_table_has_the_six_losses_of_the_criterion():
     assert set(LOSSES) == {"logistic", "multinomial", "squared", "huber", "poisson", "squared_hinge"}
     assert all(make_loss(name).name == name for name in LOSSES)
+
+
+def test_logarithm_of_one_more_is_exact_to_the_last_digit():
+    x = np.r_[0.0, 10.0 ** np.linspace(-300.0, 3.0, 20_000)]
+    assert_allclose(_log1p(x), np.log1p(x), rtol=1e-15, atol=0.0)

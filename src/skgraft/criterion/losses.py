@@ -12,10 +12,11 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr, expit, xlogy
+from scipy.special import entr, xlogy
 
 Array = NDArray[np.float64]
 
+LARGEST_EXPONENT = 700.0  # whose exponential is a float
 # A dual point may leave the domain of a conjugate by rounding alone; beyond this it is infeasible.
 DOMAIN_SLACK = 1e-12
 
@@ -91,6 +92,16 @@ def _sum_where(values: Array, outside: NDArray[np.bool_]) -> Array:
     return np.where(outside, np.inf, values.sum(axis=1))
 
 
+def _log1p(x: Array) -> Array:
+    """Return ln(1 + x) for x >= 0 to full relative precision, by NumPy's fast logarithm.
+
+    The rounding of 1 + x in the logarithm is the same as in (1 + x) - 1, and cancels.
+    """
+    u = 1.0 + x
+    rounded = u - 1.0
+    return np.asarray(np.where(rounded > 0.0, np.log(u) * (x / np.where(rounded > 0.0, rounded, 1.0)), x))
+
+
 def _softmax(f: Array) -> Array:
     e = np.exp(f - f.max(axis=1, keepdims=True))
     e /= e.sum(axis=1, keepdims=True)
@@ -103,7 +114,7 @@ def _log_sum_exp(f: Array) -> Array:
     top = f[rows, first]
     e = np.exp(f - top[:, None])
     e[rows, first] = 0.0
-    return np.asarray(top + np.log1p(e.sum(axis=1)))
+    return np.asarray(top + _log1p(e.sum(axis=1)))
 
 
 class Squared(Loss):
@@ -183,11 +194,12 @@ class Logistic(Loss):
 
     def per_sample(self, f: Array, y: Array) -> Array:
         """Return ln(1 + exp(-ρ)), summed over outputs."""
-        return np.logaddexp(0.0, -y * f).sum(axis=1)
+        margin = y * f
+        return (_log1p(np.exp(-np.abs(margin))) - np.minimum(margin, 0.0)).sum(axis=1)
 
     def derivative(self, f: Array, y: Array) -> Array:
         """Return -y/(1 + exp(ρ))."""
-        return -y * expit(-y * f)
+        return -y / (1.0 + np.exp(np.minimum(y * f, LARGEST_EXPONENT)))
 
     def second_derivative(self, f: Array, y: Array) -> Array:  # noqa: ARG002 -- the same for both labels
         """Return p(1 - p)."""

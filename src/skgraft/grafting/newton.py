@@ -22,6 +22,7 @@ NO_DAMPING = 1e-14
 STRIDE = 100.0
 LIFT_AFTER = 20  # steps that did not reach the tolerance, after which a loss in pieces is solved in its lifted form,
 LIFT_LARGEST = 2000  # if that has no more weights than this
+NO_GAIN = 1e-16  # share of the objective that no comparison of values can see
 ROUNDING = 1e-11  # a predicted decrease below this share of the objective is noise
 
 
@@ -58,6 +59,9 @@ def fit_intercept(target: Target, scores: Array, intercept: Array, tol: float = 
         if curvature.factor is not None:
             hessian -= curvature.factor.T @ curvature.factor
         step = -np.linalg.pinv(hessian, rcond=1e-14, hermitian=True) @ slope
+        if -(slope @ step) <= NO_GAIN * abs(value):
+            scores, intercept = scores + step, intercept + step  # no value can tell any more
+            break
         moved = _shorten(target, scores, step, value)
         if moved == 0.0:
             break

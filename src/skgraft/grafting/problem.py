@@ -17,7 +17,8 @@ from skgraft.matrix import DenseColumns, SparseColumns
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-COMPILED_CELLS = 200_000  # problems of more cells than this are worth compiled kernels
+COMPILED_CELLS = 200_000  # problems of more cells than this are worth compiled kernels,
+STORED_CELL = 4  # a cell of a sparse matrix counting as so many
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,8 @@ class LinearProblem:
     @property
     def is_large(self) -> bool:
         """Whether the problem is worth compiled kernels."""
-        return self.columns.size * self.n_outputs > COMPILED_CELLS
+        cell = STORED_CELL if isinstance(self.columns, SparseColumns) else 1
+        return cell * self.columns.size * self.n_outputs > COMPILED_CELLS
 
     @property
     def loss(self) -> Loss:

@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 BLOCK_STORED = 1 << 20  # stored cells treated at a time where temporaries are needed
-COMPILED_STORED = 100_000  # below this many stored cells SciPy serves without a compiler
+COMPILED_STORED = 50_000  # below this many stored cells SciPy serves without a compiler
 
 
 class SparseColumns:
