@@ -155,8 +155,8 @@ def race_problems(*, quick: bool) -> dict[str, Maker]:
         "10k x 1k": lambda: dense(*shape(10_000, 1_000), share=0.05, trees=trees),
         "100k x 500": lambda: dense(*shape(100_000, 500), share=0.02, trees=trees),
         "500k x 100": lambda: dense(*shape(500_000, 100), share=0.01, trees=trees),
-        "1k x 20k": lambda: dense(*shape(1_000, 20_000), share=0.3, trees=trees, n_relevant=4),
+        "1k x 20k": lambda: dense(*shape(1_000, 20_000), share=0.15, trees=trees, n_relevant=4),
         "5k x 50k": lambda: dense(*shape(5_000, 50_000), share=0.1, trees=few, n_relevant=8),
-        "2k x 200k sparse": lambda: sparse(*shape(2_000, 200_000), share=0.2, trees=few),
+        "2k x 200k sparse": lambda: sparse(*shape(2_000, 200_000), share=0.1, trees=few),
         "kddcup99": lambda: connections(100_000 if quick else 4_900_000, trees=few),
     }

@@ -23,9 +23,11 @@ def as_json(sections: Mapping[str, Section]) -> str:
     """Return sections as JSON, their ``records`` one a line."""
     written = []
     for name, section in sections.items():
-        head = {key: value for key, value in section.items() if key != "records"}
+        head = "".join(
+            f"{json.dumps(key)}: {json.dumps(value)}, " for key, value in section.items() if key != "records"
+        )
         lines = ",\n".join(json.dumps(record) for record in section["records"])
-        written.append(f'{json.dumps(name)}: {json.dumps(head)[:-1]}, "records": [\n{lines}\n]}}')
+        written.append(f'{json.dumps(name)}: {{{head}"records": [\n{lines}\n]}}')
     return "{\n" + ",\n".join(written) + "\n}\n"
 
 

@@ -1,0 +1,43 @@
+"""Figure 4: the network connections, whose curves follow the boosting itself: one point for each number of features."""
+
+from time import process_time
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from papers._gbfs.boosting import parameters, staged_errors
+from papers._gbfs.methods import Curve, Point, trace
+from papers._gbfs.problems import Problem
+from skgraft import GBFSClassifier
+
+MUS = (2.0**-3, 2.0**3, 2.0**7, 2.0**9)  # four of the paper's ten, which does not tell which it draws
+DEPTH = 4
+
+
+def iteration_curve(problem: Problem, mu: float) -> Curve:
+    """Return the error with each number of features, after the last tree that has no more of them."""
+    began = process_time()
+    trees = problem.budget.trees
+    model = GBFSClassifier(mu=2.0 * mu, **parameters("absolute", DEPTH, trees)).fit(problem.X, problem.y)
+    errors = staged_errors(model, problem.X_test, problem.y_test, trees)
+    counts = dict(zip(model.history_.column("step"), model.history_.column("n_selected"), strict=True))
+    last = {int(count): int(step) for step, count in sorted(counts.items())}
+    order = [int(j) for j in model.order_]
+    name = f"GBFS, mu = {mu:g}"
+    points = [
+        Point(name, problem.name, count, float(errors[step - 1]), {"mu": mu, "trees": step}, tuple(order[:count]))
+        for count, step in last.items()
+        if count
+    ]
+    return Curve(name, problem.name, tuple(points), process_time() - began)
+
+
+def run_connections(problem: Problem, n_jobs: int) -> list[Curve]:
+    """Return the curves of GBFS for several prices, and those of the other methods."""
+    work = [delayed(iteration_curve)(problem, mu) for mu in MUS]
+    return list(Parallel(n_jobs=n_jobs)([*work, *(delayed(trace)(name, problem) for name in ("L1-LR", "RF-FS"))]))
+
+
+def share_of_normal(problem: Problem) -> float:
+    """Return the error of always saying attack."""
+    return float(np.mean(problem.y_test == -1))
