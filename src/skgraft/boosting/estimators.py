@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, check_random_state, compute_class_weight
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skgraft.boosting.boost import Controls, Ensemble, Problem, boost, empty_ensemble, largest_mu, root_gains
@@ -47,10 +47,10 @@ _CONSTRAINTS: dict[str, Any] = {
     "max_features": [None, _FROM_ONE],
     "max_cost": [None, _NON_NEGATIVE],
     "screening": [StrOptions({"exact", "off", "adaptive"})],
-    "explore": [None, _FROM_ONE, Interval(Real, 0, 1, closed="right")],
+    "explore": [None, _FROM_ONE, Interval(RealNotInt, 0, 1, closed="right")],
     "categorical_features": [None, "array-like", str, Integral, set, frozenset],
     "early_stopping": ["boolean"],
-    "validation_fraction": [Interval(Real, 0, 1, closed="neither"), _FROM_ONE],
+    "validation_fraction": [Interval(RealNotInt, 0, 1, closed="neither"), _FROM_ONE],
     "n_iter_no_change": [_FROM_ONE],
     "tol": [_NON_NEGATIVE],
     "warm_start": ["boolean"],

@@ -101,21 +101,19 @@ def code_rows(block, edges, n_edges, missing, out):
         n = n_edges[f]
         for k in range(256):
             padded[k] = edges[f, k] if k < n else np.inf
-        reach = 1
-        while reach <= n:
-            reach *= 2
         x, o = block[f], out[f]
         for i in range(x.shape[0]):
             a = x[i]
-            if a != a:  # noqa: PLR0124 -- NaN alone is not itself
-                o[i] = missing
-                continue
-            at = np.uint64(0)
-            step = np.uint64(reach // 2)
-            while step > 0:
-                at += step if padded[at + step - np.uint64(1)] < a else np.uint64(0)
-                step >>= np.uint64(1)
-            o[i] = np.uint8(at)
+            # eight halvings find one of 256 places; as sums of comparisons they need no branches
+            at = np.uint64(128) * np.uint64(padded[127] < a)
+            at += np.uint64(64) * np.uint64(padded[at + np.uint64(63)] < a)
+            at += np.uint64(32) * np.uint64(padded[at + np.uint64(31)] < a)
+            at += np.uint64(16) * np.uint64(padded[at + np.uint64(15)] < a)
+            at += np.uint64(8) * np.uint64(padded[at + np.uint64(7)] < a)
+            at += np.uint64(4) * np.uint64(padded[at + np.uint64(3)] < a)
+            at += np.uint64(2) * np.uint64(padded[at + np.uint64(1)] < a)
+            at += np.uint64(padded[at] < a)
+            o[i] = np.uint8(at) if a == a else missing  # noqa: PLR0124 -- NaN alone is not itself
 
 
 @njit(cache=True, nogil=True)

@@ -16,6 +16,7 @@ from numba import njit
 # There are no NaN or infinities in a histogram, and a maximum over it may be taken by vectors; but sums and products stay
 # in their order, since a gain must come out the same from every kernel.
 FLAGS = {"nnan", "ninf", "nsz"}
+BLOCK = 32
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
@@ -31,39 +32,84 @@ def decode(cells, shift, k):
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
+def accumulate(cells, at, n_bins, left, order, compact):
+    """Add up the cells from the left; if ``compact``, list only bins that have rows.  Return how many are listed."""
+    if compact:
+        n = 0
+        total = np.int64(0)
+        for b in range(n_bins):
+            a = cells[0, at + b]
+            total += a
+            left[0, n] = total
+            order[n] = b
+            n += a != 0
+        return n
+    for c in range(cells.shape[0]):
+        total = np.int64(0)
+        for b in range(n_bins):
+            total += cells[c, at + b]
+            left[c, b] = total
+    return n_bins
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
+def largest(score, n):
+    """Return the largest of the first n scores, or 0; four at a time, as one chain of comparisons would be slow."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    whole = n - n % 4
+    for i in range(0, whole, 4):
+        a = max(a, score[i])
+        b = max(b, score[i + 1])
+        c = max(c, score[i + 2])
+        d = max(d, score[i + 3])
+    for i in range(whole, n):
+        a = max(a, score[i])
+    return max(max(a, b), max(c, d))
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
+def first_equal(score, n, value):
+    """Return the first place of a value; whole blocks are counted, which takes vectors."""
+    for start in range(0, n, BLOCK):
+        stop = min(start + BLOCK, n)
+        found = 0
+        for i in range(start, stop):
+            found += score[i] == value
+        if found > 0:
+            for i in range(start, stop):
+                if score[i] == value:
+                    return i
+    return -1
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
 def score_splits(left, n_splits, extra_q, extra_u, total_q, total_u, shift, min_leaf, score):
     """Score the splits whose left sides weigh ``left + extra``; return the best score and the first split that has it.
 
-    The score is V²/(u_L·u_R) with V = q_L - (q/u)·u_L; times u it is the decrease of squared error (Xu et al. 2014, eq. 14).
+    The score is V²/(u_L·u_R) with V = q_L - (q/u)·u_L; times u it is the decrease of squared error
+    (Xu et al. 2014, eq. 14).  Some known value must go left: missing values alone are split off to the right.
     """
     mean = total_q / total_u
     if shift == 0:
         for b in range(n_splits):
-            q = np.float64(left[0, b] + extra_q)
             u = np.float64(left[1, b] + extra_u)
             rest = total_u - u
-            v = q - mean * u
+            v = np.float64(left[0, b] + extra_q) - mean * u
             s = v * v / max(u * rest, 1.0)
-            score[b] = s if u >= min_leaf and rest >= min_leaf else 0.0
+            score[b] = s if min(u, rest) >= min_leaf and left[1, b] != 0 else 0.0
     else:
         half = np.int64(1) << (shift - 1)
         mask = (np.int64(1) << shift) - 1
         for b in range(n_splits):
             a = left[0, b] + extra_q
-            whole = ((a + half) & mask) - half
-            u = np.float64((a - whole) >> shift)
+            q = ((a + half) & mask) - half
+            u = np.float64((a - q) >> shift)
             rest = total_u - u
-            v = np.float64(whole) - mean * u
+            v = np.float64(q) - mean * u
             s = v * v / max(u * rest, 1.0)
-            score[b] = s if u >= min_leaf and rest >= min_leaf else 0.0
-    best = 0.0
-    for b in range(n_splits):
-        best = max(best, score[b])
-    if best > 0.0:
-        for b in range(n_splits):
-            if score[b] == best:
-                return best, b
-    return 0.0, -1
+            score[b] = s if min(u, rest) >= min_leaf and left[0, b] != 0 else 0.0
+    best = largest(score, n_splits)
+    return best, (first_equal(score, n_splits, best) if best > 0.0 else -1)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
@@ -91,11 +137,12 @@ def order_categories(cells, at, n_bins, stride, shift, order, mean):
 def best_split(cells, at, n_bins, categorical, stride, totals, node, shift, min_leaf, left, score, order):
     """Return the gain and the code of the best split of a feature at a node, 0 and -1 if there is none.
 
-    The code of a threshold is twice its bin, plus one if missing values go left.  Of equally good splits the lowest bin
-    is taken, then missing values to the right.  The code of a set of categories is its size less one.
+    The code of a threshold is twice its bin, plus one if missing values go left.  Of equally good splits the lowest
+    bin is taken, then missing values to the right.  The code of a set of categories is its size less one.
     """
     total_q, total_u = decode(totals, shift, node)
     channels = cells.shape[0]
+    none = np.int64(0)
     if categorical:
         n = order_categories(cells, at, n_bins, stride, shift, order, score)
         for c in range(channels):
@@ -103,34 +150,32 @@ def best_split(cells, at, n_bins, categorical, stride, totals, node, shift, min_
             for b in range(n):
                 total += cells[c, at + order[b]]
                 left[c, b] = total
-        best, b = score_splits(left, n - 1, np.int64(0), np.int64(0), total_q, total_u, shift, min_leaf, score)
+        best, b = score_splits(left, n - 1, none, none, total_q, total_u, shift, min_leaf, score)
         return best * total_u, b
-    for c in range(channels):
-        total = np.int64(0)
-        for b in range(n_bins):
-            total += cells[c, at + b]
-            left[c, b] = total
-    missing = cells[channels - 1, at + stride - 1] != 0
-    n = n_bins if missing else n_bins - 1
-    best, b = score_splits(left, n, np.int64(0), np.int64(0), total_q, total_u, shift, min_leaf, score)
-    code = 2 * b if b >= 0 else -1
+    compact = shift > 0 and total_u < n_bins  # fewer rows than bins: most splits would be the same
+    n = accumulate(cells, at, n_bins, left, order, compact)
+    q, u = cells[0, at + stride - 1], cells[channels - 1, at + stride - 1]
+    missing = u != 0
+    best, b = score_splits(left, n if missing else n - 1, none, none, total_q, total_u, shift, min_leaf, score)
+    goes_left = 0
     if missing:
-        q, u = cells[0, at + stride - 1], cells[channels - 1, at + stride - 1]
-        other, b_left = score_splits(left, n_bins - 1, q, u, total_q, total_u, shift, min_leaf, score)
+        other, b_left = score_splits(left, n - 1, q, u, total_q, total_u, shift, min_leaf, score)
         if other > best or (other == best and other > 0.0 and b_left < b):
-            best, code = other, 2 * b_left + 1
-    return best * total_u, code
+            best, b, goes_left = other, b_left, 1
+    if b < 0:
+        return 0.0, -1
+    return best * total_u, 2 * (order[b] if compact else b) + goes_left
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def fill(cells, bins, rows, values, start, stop, whole, stride, width):
     """Add the rows start:stop to the cells of up to four features; ``whole`` says that rows[i] is i."""
-    s1, s2, s3 = np.uint64(stride), np.uint64(2 * stride), np.uint64(3 * stride)
     x0, x1, x2, x3 = bins
     for c in range(values.shape[0]):
         h = cells[c]
-        for k in range(4 * stride):
-            h[k] = 0
+        for j in range(0, 1024, 256):
+            for k in range(stride):
+                h[j + k] = 0
         v = values[c]
         if whole:
             if width == 1:
@@ -140,9 +185,9 @@ def fill(cells, bins, rows, values, start, stop, whole, stride, width):
                 for i in range(start, stop):
                     a = v[i]
                     h[x0[i]] += a
-                    h[s1 + np.uint64(x1[i])] += a
-                    h[s2 + np.uint64(x2[i])] += a
-                    h[s3 + np.uint64(x3[i])] += a
+                    h[256 + np.int64(x1[i])] += a
+                    h[512 + np.int64(x2[i])] += a
+                    h[768 + np.int64(x3[i])] += a
         elif width == 1:
             for i in range(start, stop):
                 h[x0[rows[i]]] += v[i]
@@ -151,9 +196,9 @@ def fill(cells, bins, rows, values, start, stop, whole, stride, width):
                 a = v[i]
                 r = rows[i]
                 h[x0[r]] += a
-                h[s1 + np.uint64(x1[r])] += a
-                h[s2 + np.uint64(x2[r])] += a
-                h[s3 + np.uint64(x3[r])] += a
+                h[256 + np.int64(x1[r])] += a
+                h[512 + np.int64(x2[r])] += a
+                h[768 + np.int64(x3[r])] += a
 
 
 @njit(cache=True, nogil=True)
@@ -174,9 +219,9 @@ def search_nodes(
 ):  # fmt: skip
     """Find the best split of features[first:last] at every node, from its rows; keep the histograms if there is room."""
     channels = values.shape[0]
-    cells = np.empty((channels, 4 * stride), np.int64)
-    left = np.empty((channels, stride), np.int64)
-    score, order = np.empty(stride), np.empty(stride, np.int64)
+    cells = np.empty((channels, 1024), np.int64)
+    left = np.empty((channels, 256), np.int64)
+    score, order = np.empty(256), np.empty(256, np.int64)
     keep = stored.shape[0] > 0
     for f in range(first, last, 4):
         width = min(4, last - f)
@@ -186,13 +231,13 @@ def search_nodes(
             for j in range(width):
                 feature = features[f + j]
                 gains[f + j, k], codes[f + j, k] = best_split(
-                    cells, stride * j, n_bins[feature], categorical[feature], stride, totals, k, shift, min_leaf,
+                    cells, 256 * j, n_bins[feature], categorical[feature], stride, totals, k, shift, min_leaf,
                     left, score, order,
                 )  # fmt: skip
                 if keep and slots[k] >= 0:
                     for c in range(channels):
                         for b in range(stride):
-                            stored[place[f + j], slots[k], c, b] = cells[c, stride * j + b]
+                            stored[place[f + j], slots[k], c, b] = cells[c, 256 * j + b]
 
 
 @njit(cache=True, nogil=True)
@@ -203,10 +248,10 @@ def search_pairs(
     """Find the best splits of pairs of siblings 2p and 2p+1: the rows of the smaller are added up, the other is what is
     left of the parent.  ``small[p]`` is 0 or 1, and starts and stops are its."""  # fmt: skip
     channels = values.shape[0]
-    cells = np.empty((channels, 4 * stride), np.int64)
+    cells = np.empty((channels, 1024), np.int64)
     other = np.empty((channels, stride), np.int64)
-    left = np.empty((channels, stride), np.int64)
-    score, order = np.empty(stride), np.empty(stride, np.int64)
+    left = np.empty((channels, 256), np.int64)
+    score, order = np.empty(256), np.empty(256, np.int64)
     keep = stored.shape[0] > 0
     for f in range(first, last, 4):
         width = min(4, last - f)
@@ -218,9 +263,9 @@ def search_pairs(
                 feature, at = features[f + j], place[f + j]
                 for c in range(channels):
                     for b in range(stride):
-                        other[c, b] = parents[at, parent_slots[p], c, b] - cells[c, stride * j + b]
+                        other[c, b] = parents[at, parent_slots[p], c, b] - cells[c, 256 * j + b]
                 gains[f + j, near], codes[f + j, near] = best_split(
-                    cells, stride * j, n_bins[feature], categorical[feature], stride, totals, near, shift, min_leaf,
+                    cells, 256 * j, n_bins[feature], categorical[feature], stride, totals, near, shift, min_leaf,
                     left, score, order,
                 )  # fmt: skip
                 gains[f + j, far], codes[f + j, far] = best_split(
@@ -230,7 +275,7 @@ def search_pairs(
                 if keep and slots[near] >= 0:
                     for c in range(channels):
                         for b in range(stride):
-                            stored[at, slots[near], c, b] = cells[c, stride * j + b]
+                            stored[at, slots[near], c, b] = cells[c, 256 * j + b]
                 if keep and slots[far] >= 0:
                     for c in range(channels):
                         for b in range(stride):
@@ -249,8 +294,8 @@ def search_sparse(
     channels = values.shape[0]
     n_nodes = gains.shape[1]
     cells = np.empty((channels, (n_nodes + 1) * stride), np.int64)
-    left = np.empty((channels, stride), np.int64)
-    score, order = np.empty(stride), np.empty(stride, np.int64)
+    left = np.empty((channels, 256), np.int64)
+    score, order = np.empty(256), np.empty(256, np.int64)
     for f in range(first, last):
         feature = features[f]
         last_bin = np.uint64(n_bins[feature])  # here that of missing values: few bins shall take few cells
@@ -331,16 +376,40 @@ def sum_of_squares(z, u, rows, start, stop):
 
 
 @njit(cache=True, nogil=True)
-def change(z, u, rows, start, stop, before, ratio):
-    """Return Σ u·δ² and Σ u·δ with δ = z - ratio·before over the rows of a node."""
-    squares, total = 0.0, 0.0
+def products(z, u, rows, start, stop, before):
+    """Return Σ u·z·b and Σ u·b over the rows of a node, b being an earlier gradient of theirs."""
+    both, other = 0.0, 0.0
     for i in range(start, stop):
         r = rows[i]
         weight = 1.0 if u.shape[0] == 0 else np.float64(u[r])
-        delta = np.float64(z[r]) - ratio * np.float64(before[i - start])
-        squares += weight * delta * delta
-        total += weight * delta
-    return squares, total
+        b = weight * np.float64(before[i - start])
+        both += b * np.float64(z[r])
+        other += b
+    return both, other
+
+
+@njit(cache=True, nogil=True)
+def may_win(features, root_gain, reference, along, across, cap, length, slack, price, best, out):
+    """Write which features may gain more than ``best`` and their price; see screening.py for the bound.
+
+    ``along`` and ``across`` are what the present gradient has in the direction of each reference and at right angles to
+    it, ``cap`` is the length of the reference and ``length`` that of the present gradient.
+    """
+    n = 0
+    for i in range(features.shape[0]):
+        f = features[i]
+        bound = length
+        r = np.float64(root_gain[f])
+        k = reference[f]
+        # the direction of the present gradient itself is at r = along·cap/length
+        if r * length < along[k] * cap[k]:
+            share = r / cap[k]
+            bound = min(length, along[k] * share + across[k] * np.sqrt(max(0.0, 1.0 - share * share)))
+        bound += slack
+        if bound * bound >= price[f] + best:
+            out[n] = f
+            n += 1
+    return n
 
 
 @njit(cache=True, nogil=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from skgraft.boosting.bins import Bins
 from skgraft.boosting.growth.rows import Gradients, Node, Rows
-from skgraft.boosting.growth.screening import Screen
+from skgraft.boosting.growth.screening import MOST_SURVIVORS, Screen
 from skgraft.boosting.growth.search import Search, make_search
 from skgraft.boosting.market import Change, Market
 from skgraft.boosting.threads import Crew
@@ -88,7 +88,7 @@ class Grower:
         gains, _ = self._search.gains(features, [root], None, keep=False)
         out[features] = gains[:, 0]
         if self.screen is not None:
-            self.screen.remember(rows, root, features, gains[:, 0])
+            self.screen.remember(rows, root, features, gains[:, 0], everything=True)
         return out
 
     def grow(
@@ -198,18 +198,18 @@ class _Growth:
         self, tables: list[list[Table]], priced: Index, nodes: list[Node], *, keep: bool, again: bool
     ) -> None:
         screen = self._grower.screen
-        price = self._market.price[priced]
-        lowest = price.min()
+        price = self._market.price
+        lowest = price[priced].min()
         everywhere = []
         for k, node in enumerate(nodes):
-            # exploring, the gains at the root are wanted for their own sake
             best = max((float(table.gains.max()) for table in tables[k]), default=0.0)
-            if screen is not None and not (self._pool is not None and node.parent is None):
+            # exploring, the gains at the root are wanted for their own sake
+            if screen is not None and (self._pool is None or node.parent is not None):
                 if self._rows.spread(node) < lowest + best:
                     continue
-                left = None if again else screen.survivors(self._rows, node, priced, price + best)
-                if left is not None:
-                    self._add_at(tables, left, nodes, k)
+                left = priced if again else screen.survivors(self._rows, node, priced, price, best)
+                if left.size <= MOST_SURVIVORS * priced.size:
+                    self._add_survivors(tables, left, nodes, k)
                     continue
             everywhere.append(k)
         chosen = [nodes[k] for k in everywhere]
@@ -220,12 +220,15 @@ class _Growth:
             if self._pool is not None and node.parent is None:
                 self._grown.root_gains = table.features, table.gains
             if screen is not None and self._pool is None:
-                screen.remember(self._rows, node, priced, table.gains)
+                screen.remember(self._rows, node, priced, table.gains, everything=True)
 
-    def _add_at(self, tables: list[list[Table]], features: Index, nodes: list[Node], k: int) -> None:
+    def _add_survivors(self, tables: list[list[Table]], features: Index, nodes: list[Node], k: int) -> None:
         found: list[list[Table]] = [[]]
         self._add(found, features, [nodes[k]], None, keep=False)
         tables[k] += found[0]
+        screen = self._grower.screen
+        if found[0] and screen is not None and self._pool is None:
+            screen.remember(self._rows, nodes[k], features, found[0][0].gains, everything=False)
 
     def _update(self, nodes: list[Node], tables: list[list[Table]], first: int, changed: Change) -> None:
         """Let the nodes to come see the new prices."""

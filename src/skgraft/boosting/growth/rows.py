@@ -179,14 +179,23 @@ class Rows:
             node.squares = sum_of_squares(g.z, g.weights.u, self.rows, node.start, node.stop)
         return node.squares
 
-    def change(self, node: Node, before: NDArray[np.int32], exponent: int) -> float:
-        """Return ||P(g - g_before)|| over the rows of a node, P taking off the mean; rounded up."""
-        from skgraft.boosting.growth._kernels import change
+    def length(self, node: Node) -> float:
+        """Return √(Σ s·(g - mean)²) of a node."""
+        return float(np.sqrt(max(0.0, self.spread(node))))
+
+    def compare(self, node: Node, before: NDArray[np.int32], exponent: int, cap: float) -> tuple[float, float]:
+        """Return how much of the centred gradient lies along an earlier one, and how much at right angles to it.
+
+        ``cap`` is the length of the earlier one, 2^-exponent·before.
+        """
+        from skgraft.boosting.growth._kernels import products
 
         g = self.gradients
-        ratio = 2.0 ** (g.exponent - exponent)
-        squares, total = change(g.z, g.weights.u, self.rows, node.start, node.stop, before, ratio)
-        _, u = g.decode(node.total)
-        # rounding of the gains themselves is small beside the size of the gradients
-        slack = 1e-9 * np.sqrt(self.squares(node))
-        return float(np.sqrt(g.factor) * (np.sqrt(max(0.0, squares - total * total / u) + 1e-9 * squares) + slack))
+        both, other = products(g.z, g.weights.u, self.rows, node.start, node.stop, before)
+        q, u = g.decode(node.total)
+        length = self.length(node)
+        if cap == 0.0:
+            return 0.0, length
+        inner = g.weights.unit * 2.0 ** -(g.exponent + exponent) * (both - q * other / u)
+        along = min(abs(inner) / cap, length)
+        return along, float(np.sqrt(max(0.0, length * length - along * along)))

@@ -1,9 +1,14 @@
 """Which features need not be searched at a node because they cannot win there.
 
-Two bounds, both exact.  A split of node S cannot lower the squared error by more than there is of it.  And for a fixed set
-of rows, the square root of a feature's gain is a maximum of linear functions of the gradient, each of norm one on what is
-left after taking off the mean: from one gradient to another it changes by at most ||P_S(g' - g)||.  A child is not bounded
-by its parent: exclusive or has no gain at the root and all of it below.
+Two bounds, both exact.  A split of node S cannot lower the squared error by more than there is of it.  And for a fixed
+set of rows, √gain of a split is |v·g|, where g is the gradient less its mean and v a direction of length one that the
+split determines.  If all splits of a feature had |v·g| <= r then, for another gradient g' of the same rows, the angles
+allow at most
+
+    |v·g'| <= a·r/|g| + b·√(1 - r²/|g|²),    a and b being the parts of g' along g and at right angles to it,
+
+or |g'| where g' itself is within reach.  A child is not bounded by its parent: exclusive or has no gain at the root and
+all of it below.
 """
 
 from __future__ import annotations
@@ -20,22 +25,48 @@ from skgraft.boosting.growth.rows import Node, Rows
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-MOST_SURVIVORS = 0.25  # share of the features beyond which all are searched, and the bounds renewed
+MOST_SURVIVORS = 0.6  # share of the features beyond which all are searched, which can be done for many nodes at once
+MOST_REFERENCES = 8
+FEATURES_A_REFERENCE = 64  # comparing with one more gradient must cost little beside the search
 MOST_BYTES = 2**28
+SLACK = 1e-7  # of the gradient's length: much more than rounding
 
 
 @dataclass(frozen=True, eq=False)
-class Memory:
-    """What was found the last time that all features were searched at a node: √gain of each, and the gradient then."""
+class Reference:
+    """A gradient for which features were searched: whole numbers, their exponent, and its length less the mean."""
 
-    root_gain: NDArray[np.float32]
     z: NDArray[np.int32]
     exponent: int
+    length: float
+
+
+class Memory:
+    """What is known of the features at a node: √gain of each, and for which gradient."""
+
+    def __init__(self, n_features: int) -> None:
+        self.references: list[Reference] = []
+        self.root_gain = np.full(n_features, np.inf, np.float32)
+        self.of = np.zeros(n_features, np.uint8)
 
     @property
     def n_bytes(self) -> int:
         """Memory it takes."""
-        return self.root_gain.nbytes + self.z.nbytes
+        return self.root_gain.nbytes + self.of.nbytes + sum(reference.z.nbytes for reference in self.references)
+
+    def add(self, reference: Reference, features: Index, root_gain: NDArray[np.float32], most: int) -> None:
+        """Note gains under one more gradient; if there are too many, that of the fewest features is forgotten."""
+        self.root_gain[features] = root_gain
+        if len(self.references) < most:
+            self.of[features] = len(self.references)
+            self.references.append(reference)
+            return
+        self.of[features] = most
+        counts = np.bincount(self.of, minlength=most + 1)
+        dropped = int(np.argmin(counts[:most]))
+        self.root_gain[self.of == dropped] = np.inf
+        self.of[self.of == most] = dropped
+        self.references[dropped] = reference
 
 
 class Screen:
@@ -44,29 +75,43 @@ class Screen:
     def __init__(self, n_features: int, always: NDArray[np.bool_]) -> None:
         self._n_features = n_features
         self._always = always
+        self._most = int(np.clip(n_features // FEATURES_A_REFERENCE, 1, MOST_REFERENCES))
         self._memory: OrderedDict[Hashable, Memory] = OrderedDict()
         self._bytes = 0
 
-    def survivors(self, rows: Rows, node: Node, features: Index, needed: Array) -> Index | None:
-        """Return the features whose gain may exceed ``needed``, or None if all had better be searched."""
-        memory = self._memory.get(node.path)
-        if memory is None or memory.z.size != node.n_rows:
-            return None
-        self._memory.move_to_end(node.path)
-        bound = (memory.root_gain[features] + rows.change(node, memory.z, memory.exponent)) ** 2 * (1.0 + 1e-9)
-        left = features[bound >= needed]
-        return left if left.size <= MOST_SURVIVORS * features.size else None
+    def survivors(self, rows: Rows, node: Node, features: Index, price: Array, best: float) -> Index:
+        """Return the features whose gain may exceed ``best`` and their price."""
+        from skgraft.boosting.growth._kernels import may_win
 
-    def remember(self, rows: Rows, node: Node, features: Index, gains: Array) -> None:
-        """Note the gains of all features at a node."""
-        root_gain = np.full(self._n_features, np.inf, np.float32)
+        memory = self._memory.get(node.path)
+        if memory is None:
+            return features
+        self._memory.move_to_end(node.path)
+        parts = [rows.compare(node, ref.z, ref.exponent, ref.length) for ref in memory.references]
+        along, across = np.array([part[0] for part in parts]), np.array([part[1] for part in parts])
+        cap = np.array([max(reference.length, np.finfo(float).tiny) for reference in memory.references])
+        length = rows.length(node)
+        slack = SLACK * float(np.sqrt(rows.gradients.factor * rows.squares(node)))
+        out = np.empty_like(features)
+        n = may_win(features, memory.root_gain, memory.of, along, across, cap, length, slack, price, best, out)
+        return out[:n]
+
+    def remember(self, rows: Rows, node: Node, features: Index, gains: Array, *, everything: bool) -> None:
+        """Note the gains of features at a node; ``everything`` says that all priced ones were searched."""
+        memory = self._memory.get(node.path)
+        if not everything and memory is not None and features.size * FEATURES_A_REFERENCE < self._n_features:
+            return  # so few are searched again sooner than a gradient is copied
+        before = 0 if memory is None else memory.n_bytes
+        if memory is None or everything:
+            memory = Memory(self._n_features)
         # float32 may round down, and a bound must not
-        root_gain[features] = np.nextafter(np.sqrt(gains).astype(np.float32), np.float32(np.inf))
+        root_gain = np.nextafter(np.sqrt(gains).astype(np.float32), np.float32(np.inf))
         # the sets of categories that are tried depend on the gradient, so nothing is known of another gradient's
-        root_gain[self._always] = np.inf
-        memory = Memory(root_gain, rows.gradients.z[rows.rows[node.start : node.stop]], rows.gradients.exponent)
-        old = self._memory.pop(node.path, None)
-        self._bytes += memory.n_bytes - (0 if old is None else old.n_bytes)
+        root_gain[self._always[features]] = np.inf
+        z = rows.gradients.z[rows.rows[node.start : node.stop]]
+        memory.add(Reference(z, rows.gradients.exponent, rows.length(node)), features, root_gain, self._most)
         self._memory[node.path] = memory
+        self._memory.move_to_end(node.path)
+        self._bytes += memory.n_bytes - before
         while self._bytes > MOST_BYTES and len(self._memory) > 1:
             self._bytes -= self._memory.popitem(last=False)[1].n_bytes

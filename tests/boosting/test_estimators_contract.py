@@ -1,0 +1,269 @@
+"""The boosted estimators keep scikit-learn's contract, to the letter."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
+from sklearn.base import clone, is_classifier
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import SelectorMixin
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import estimator_checks, get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skgraft import GBFSClassifier, GBFSRegressor
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+
+FEW = {"n_trees": 20, "n_jobs": 1}
+ESTIMATORS = [
+    GBFSClassifier(**FEW),
+    GBFSClassifier(**FEW, leaf="gradient", screening="off", learning_rate=0.5),
+    GBFSClassifier(**FEW, early_stopping=True, validation_fraction=0.2, random_state=0),
+    GBFSRegressor(**FEW),
+    GBFSRegressor(**FEW, loss="huber", delta=10.0),
+    GBFSRegressor(**FEW, loss="poisson"),
+    GBFSRegressor(**FEW, max_features=2, min_samples_leaf=2),
+]
+
+
+def not_with_rows_set_aside(estimator):
+    if estimator.early_stopping:
+        reason = "which rows are set aside is chosen row by row, so a repeated row may go both ways"
+        return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
+    return {}
+
+
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=not_with_rows_set_aside)
+def test_the_checks_that_scikit_learn_gives_to_third_parties_pass(estimator, check):
+    check(estimator)
+
+
+FOR_SCIKIT_LEARN_ONLY = [
+    "check_dataframe_column_names_consistency",
+    "check_get_feature_names_out_error",
+    "check_global_output_transform_pandas",
+    "check_global_set_output_transform_polars",
+    "check_inplace_ensure_writeable",
+    "check_param_validation",
+    "check_set_output_transform",
+    "check_set_output_transform_pandas",
+    "check_set_output_transform_polars",
+    "check_transformer_get_feature_names_out",
+    "check_transformer_get_feature_names_out_pandas",
+]
+
+
+@pytest.mark.parametrize("check", FOR_SCIKIT_LEARN_ONLY)
+@pytest.mark.parametrize("estimator", ESTIMATORS[::3], ids=str)
+def test_the_checks_that_scikit_learn_keeps_for_itself_pass_too(estimator, check):
+    getattr(estimator_checks, check)(type(estimator).__name__, estimator)
+
+
+def yielded(estimator):
+    checks = estimator_checks._yield_all_checks(estimator, legacy=True)
+    return {(check.func if isinstance(check, partial) else check).__name__ for check in checks}
+
+
+def test_no_check_of_scikit_learn_is_forgotten():
+    """A new release's check is yielded, called above, or about something that these estimators are not."""
+    about_others = {
+        "check_array_api_input_and_values",  # the array API, as the next two
+        "check_array_api_mixed_inputs",
+        "check_array_api_same_namespace",
+        "check_class_weight_balanced_classifiers",  # a test below says the same of its own data
+        "check_class_weight_balanced_linear_classifier",
+        "check_classifiers_predictions",  # called below, with data
+        "check_classifier_multioutput",
+        "check_classifier_not_supporting_multiclass",
+        "check_classifiers_multilabel_output_format_decision_function",
+        "check_classifiers_multilabel_output_format_predict",
+        "check_classifiers_multilabel_output_format_predict_proba",
+        "check_classifiers_multilabel_representation_invariance",
+        "check_clusterer_compute_labels_predict",
+        "check_clustering",
+        "check_estimator",  # all of them
+        "check_estimator_cloneable",  # comes first in any case
+        "check_estimators_data_not_an_array",  # a part of others
+        "check_estimators_nan_inf",  # NaN is a missing value here; tests of bad input have infinity
+        "check_fit_non_negative",  # X may be negative
+        "check_nonsquare_error",
+        "check_outlier_contamination",
+        "check_outlier_corruption",
+        "check_outliers_fit_predict",
+        "check_outliers_train",
+        "check_regressor_multioutput",  # one target at a time
+        "check_sparsify_coefficients",
+        "check_transformers_unfitted_stateless",
+    }
+    known = {name for name in vars(estimator_checks) if name.startswith("check_")}
+    own = {name for name in known if getattr(estimator_checks, name).__module__ == estimator_checks.__name__}
+    seen = yielded(GBFSClassifier()) | yielded(GBFSRegressor()) | set(FOR_SCIKIT_LEARN_ONLY)
+    assert own - seen - about_others == set()
+
+
+def test_the_check_that_scikit_learn_skips_without_an_environment_variable_passes():
+    """SciPy reads SCIPY_ARRAY_API when it is imported, so this takes a process of its own."""
+    program = """
+from sklearn.utils.estimator_checks import check_array_api_input
+from skgraft import GBFSClassifier, GBFSRegressor
+for estimator in (GBFSClassifier(n_trees=5), GBFSRegressor(n_trees=5)):
+    name = type(estimator).__name__
+    check_array_api_input(name, estimator, array_namespace="numpy", expect_only_array_outputs=False)
+    print("passed")
+"""
+    environment = os.environ | {"SCIPY_ARRAY_API": "1"}
+    run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    assert run.stdout.split() == 2 * ["passed"], run.stderr
+
+
+both = pytest.mark.parametrize("estimator", [GBFSClassifier(**FEW, mu=0.2), GBFSRegressor(**FEW, mu=0.2)], ids=str)
+
+
+@pytest.mark.parametrize("load", [load_breast_cancer, load_iris])
+def test_predictions_are_those_of_the_decision_function(load):
+    X, y = load(return_X_y=True)
+    classes = np.array(["a", "b", "c"])[y]
+    estimator_checks.check_classifiers_predictions(X, classes, "GBFSClassifier", GBFSClassifier(**FEW))
+
+
+def test_balanced_weights_help_the_rarer_class():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], [190, 10])
+    X = rng.normal(size=(200, 5))
+    X[:, 0] += 1.5 * y
+    plain = GBFSClassifier(**FEW).fit(X, y)
+    balanced = GBFSClassifier(**FEW, class_weight="balanced").fit(X, y)
+    assert balanced_accuracy_score(y, balanced.predict(X)) > balanced_accuracy_score(y, plain.predict(X)) + 0.1
+
+
+def problem(estimator, n_samples=120, n_features=8, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_samples, n_features))
+    y = 2.0 * X[:, 0] - X[:, 3] + 0.5 * rng.normal(size=n_samples)
+    return X, (np.where(y > 0, "yes", "no") if is_classifier(estimator) else y)
+
+
+def outputs(model, X):
+    return model.decision_function(X) if is_classifier(model) else model.predict(X)
+
+
+def test_tags_say_what_the_estimators_can_do():
+    tags = get_tags(GBFSClassifier())
+    assert tags.classifier_tags.multi_class
+    assert not tags.classifier_tags.multi_label
+    for estimator in (GBFSClassifier(), GBFSRegressor()):
+        assert get_tags(estimator).input_tags.sparse
+        assert get_tags(estimator).input_tags.allow_nan
+        assert not get_tags(estimator).target_tags.multi_output
+    assert get_tags(GBFSRegressor(loss="poisson")).target_tags.positive_only
+
+
+@both
+def test_estimators_are_selectors(estimator):
+    assert isinstance(estimator, SelectorMixin)
+    X, y = problem(estimator)
+    model = clone(estimator).fit(X, y)
+    assert_array_equal(model.get_support(), model.support_)
+    assert 0 < model.support_.sum() < 8
+    kept = model.transform(X)
+    assert_array_equal(kept, X[:, model.support_])
+    assert_array_equal(model.inverse_transform(kept), np.where(model.support_, X, 0.0))
+    assert_array_equal(clone(estimator).fit_transform(X, y), kept)
+
+
+@both
+def test_a_clone_has_the_parameters_and_nothing_of_the_fit(estimator):
+    own = {"feature_costs": {"x0": 2.0}, "groups": {"bag": ["x1", "x2"]}, "keep": ["x5"], "max_cost": 4.0}
+    estimator = clone(estimator).set_params(**own)
+    X, y = problem(estimator)
+    X = pd.DataFrame(X, columns=[f"x{j}" for j in range(8)])
+    model = estimator.fit(X, y)
+    copy = clone(model)
+    assert copy.get_params() == model.get_params()
+    with pytest.raises(NotFittedError):
+        copy.predict(X)
+    assert_array_equal(copy.fit(X, y).order_, model.order_)
+
+
+@both
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_a_pickled_model_predicts_the_same(estimator, protocol):
+    X, y = problem(estimator)
+    model = clone(estimator).fit(X, y)
+    back = pickle.loads(pickle.dumps(model, protocol=protocol))  # noqa: S301 -- our own bytes
+    assert_array_equal(outputs(back, X), outputs(model, X))
+    assert_array_equal(back.transform(X), model.transform(X))
+    assert list(back.history_) == list(model.history_)
+    assert str(back.trees_[0][0]) == str(model.trees_[0][0])
+
+
+@both
+@pytest.mark.parametrize(("kind", "frame"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
+def test_output_is_a_frame_where_asked_for(estimator, kind, frame):
+    X, y = problem(estimator)
+    names = [f"column {j}" for j in range(8)]
+    table = frame(dict(zip(names, X.T, strict=True)))
+    model = clone(estimator).set_output(transform=kind).fit(table, y)
+    out = model.transform(table)
+    assert isinstance(out, frame)
+    assert list(out.columns) == list(np.array(names)[model.support_])
+    assert_array_equal(out.to_numpy(), X[:, model.support_])
+
+
+@pytest.mark.parametrize(
+    ("selector", "learner"),
+    [(GBFSClassifier(**FEW, mu=0.2), LogisticRegression()), (GBFSRegressor(**FEW, max_features=2), LinearRegression())],
+    ids=str,
+)
+def test_estimators_select_for_others_in_a_pipeline(selector, learner):
+    X, y = problem(selector)
+    pipe = make_pipeline(StandardScaler(), selector, learner).fit(X, y)
+    chosen = pipe[1].support_
+    assert 0 < chosen.sum() < 8
+    direct = clone(learner).fit(StandardScaler().fit_transform(X)[:, chosen], y)
+    assert_allclose(pipe[-1].coef_, direct.coef_, rtol=1e-12)
+
+
+@both
+def test_cross_validation_scores_are_those_of_a_loop_by_hand(estimator):
+    X, y = problem(estimator)
+    cv = KFold(3)
+    by_hand = [clone(estimator).fit(X[train], y[train]).score(X[test], y[test]) for train, test in cv.split(X, y)]
+    assert_array_equal(cross_val_score(estimator, X, y, cv=cv), by_hand)
+
+
+@both
+def test_a_grid_search_finds_the_best_mu(estimator):
+    X, y = problem(estimator)
+    search = GridSearchCV(clone(estimator), {"mu": [2.0, 0.1]}, cv=3).fit(X, y)
+    assert search.best_params_ == {"mu": 0.1}
+
+
+@both
+def test_weights_reach_fit_and_score_in_cross_validation(estimator):
+    X, y = problem(estimator)
+    s = np.random.default_rng(2).integers(0, 4, size=len(y)).astype(float)
+    cv = KFold(3)
+    with config_context(enable_metadata_routing=True):
+        routed = clone(estimator).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        scores = cross_validate(routed, X, y, cv=cv, params={"sample_weight": s})["test_score"]
+    by_hand = [
+        clone(estimator).fit(X[a], y[a], sample_weight=s[a]).score(X[b], y[b], sample_weight=s[b])
+        for a, b in cv.split(X, y)
+    ]
+    assert_array_equal(scores, by_hand)
