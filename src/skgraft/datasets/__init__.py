@@ -1,6 +1,6 @@
 """Data to try the methods on: generated problems whose relevant features are known, and readers of real data."""
 
-from skgraft.datasets.generators import SelectionProblem, make_irrelevant, make_threshold_max
+from skgraft.datasets.generators import SelectionProblem, make_gbfs_toy, make_irrelevant, make_threshold_max
 from skgraft.datasets.readers import (
     read_arrhythmia,
     read_colon,
@@ -16,6 +16,7 @@ from skgraft.datasets.table_readers import read_a9a, read_adult, read_kddcup99, 
 __all__ = [
     "RealData",
     "SelectionProblem",
+    "make_gbfs_toy",
     "make_irrelevant",
     "make_threshold_max",
     "read_a9a",
