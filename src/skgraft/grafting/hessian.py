@@ -26,6 +26,7 @@ PATIENT_EPOCHS = 100  # the same where a Gram matrix is small enough to take ove
 COUPLED_WEIGHTS = 8000  # beyond this many coupled free weights their matrix is replaced by a separable bound
 COUPLED_GRAM_WEIGHTS = 500  # up to here the matrix of sparse coupled weights is the faster way
 DENSE_CELLS = 500_000  # columns in use of up to this many cells are multiplied as dense ones
+DEFINITE = 1e-13  # share of its diagonal that keeps a singular Gram matrix from turning indefinite by rounding
 SPARSE_GRAM_WEIGHTS = 4000  # up to here an ill-conditioned sparse problem is finished with its Gram matrix
 
 
@@ -226,7 +227,8 @@ class FreeHessian:
 
         def gram() -> Array:
             H = np.ascontiguousarray((scaled.T @ scaled).toarray()) - weight * np.outer(mean, mean)
-            H[np.arange(w.size), np.arange(w.size)] += penalty.ridge
+            every = np.arange(w.size)
+            H[every, every] = (1.0 + DEFINITE) * H[every, every] + penalty.ridge
             return H
 
         def minimize(q: Array, new: Array) -> None:
@@ -476,7 +478,8 @@ class _SharedGram:
             self._H[done:m, :done] = fresh[:done].T
             self._diagonal[done:m] = np.diagonal(fresh[done:])
             self._in_gram = m
-        self._H[np.arange(m), np.arange(m)] = self._diagonal[:m] + ridge
+        lift = DEFINITE if self._dtype is np.float64 else 0.0
+        self._H[np.arange(m), np.arange(m)] = (1.0 + lift) * self._diagonal[:m] + ridge
         return self._H
 
     def product(self, d: Array) -> Array:

@@ -173,9 +173,11 @@ class Newton:
         target = self._target
         d = w - point.w
         du = self._hessian.scores(d) + db
-        if target.loss.quadratic:
-            return Point(w, point.intercept + db, point.scores + du), 1.0, 1.0
         value = target.value(point.scores) + penalty.value(point.w)
+        if target.loss.quadratic:
+            there = target.value(point.scores + du) + penalty.value(w)
+            if there <= value + 1e-12 * abs(value):  # else the model was spoilt by rounding
+                return Point(w, point.intercept + db, point.scores + du), 1.0, 1.0
         promised = float(g @ d + gb @ db) + penalty.value(w) - penalty.value(point.w)
 
         def along(t: float) -> float:
