@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from papers._gbfs import bags, boosting, connections, methods, quality
+from papers._gbfs import bags, boosting, connections, methods, quality, toy
 from papers._gbfs.problems import PAIRS, Budget, Problem, lightened
 
 from skgraft.datasets import RealData
@@ -116,3 +116,10 @@ def test_a_look_is_short_and_six_pairs_are_further_ones(problem):
     assert short.budget.splits == 1
     assert len(set(PAIRS)) == 6
     assert (3, 8) not in PAIRS
+
+
+def test_the_toy_takes_two_features_together_and_a_line_does_not_do():
+    found = toy.run_toy(3)
+    boosted, linear = ([outcome for outcome in found if outcome.method == name] for name in toy.METHODS)
+    assert {outcome.features for outcome in boosted} == {"x, y"}
+    assert max(outcome.error for outcome in boosted) < 0.06 < 0.3 < np.mean([outcome.error for outcome in linear])
