@@ -21,7 +21,7 @@ from skgraft.datasets import RealData
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
-SHARES = (0.9, 0.7, 0.5, 0.3, 0.15, 0.05)
+SHARES = (0.9, 0.7, 0.5, 0.3, 0.15, 0.05, 0.01)
 TREES = 60
 FOREST = 1000
 TUNING = 5  # splits of the training tissues that choose a share

@@ -26,7 +26,7 @@ _STYLE: dict[str, dict[str, Any]] = {
     "mRMR": {"color": "#9467bd", "marker": "^"},
     "HSIC lasso": {"color": "#8c564b", "marker": "v"},
 }
-_REDS = ("#67000d", "#cb181d", "#fb6a4a", "#fcbba1")
+_REDS = ("#67000d", "#cb181d", "#fb6a4a", "#e08214", "#fdb863")
 
 
 def draw_curves(runs: Sequence[Run], folder: Path) -> None:
