@@ -98,7 +98,8 @@ class Entrant:
             cell[clock] = self.booster.multiple * fit
             if self.booster.multiple == 1.0:
                 cell[f"{clock}_first"] = start
-                cell[f"{clock}_tree"] = max(fit - start, 1e-9) / (self.trees - 1)
+                if fit > start:  # or else the trees are lost in the noise
+                    cell[f"{clock}_tree"] = (fit - start) / (self.trees - 1)
         return cell
 
 
@@ -174,11 +175,17 @@ def render(rows: Sequence[dict[str, Any]]) -> str:
         its = [row for row in rows if row["threads"] == threads]
         for suffix, title in TITLES.items():
             parts += [f"## {title[0].upper()}{title[1:]}: {said}", times(its, clock + suffix)]
-            lost = _table.losses([_rivals(row, clock + suffix) for row in its], clock + suffix)
+            known = [row for row in its if _has(row["solvers"][_table.OURS], clock + suffix)]
+            lost = _table.losses([_rivals(row, clock + suffix) for row in known], clock + suffix)
             parts.append("\n".join(f"- {line}" for line in lost) if lost else "skgraft is the fastest in every row.")
     ones = [row for row in rows if row["threads"] == min(row["threads"] for row in rows)]
     parts += ["## What the trees are worth: test log loss (features used)", worth(ones)]
     return "\n\n".join(parts)
+
+
+def _has(ours: dict[str, Any], clock: str) -> bool:
+    """Whether there is such a time of ours, or else a state to be told."""
+    return clock in ours or ours["state"] != "timed"
 
 
 def _rivals(row: dict[str, Any], clock: str) -> dict[str, Any]:
@@ -199,7 +206,8 @@ def times(rows: Sequence[dict[str, Any]], clock: str) -> str:
     for row in rows:
         ours = row["solvers"][_table.OURS]
         cells = [_time(row["solvers"][name], ours, clock) for name in names]
-        body.append([row["problem"], _table.own_cell(ours, clock), *cells, _against(row, clock)])
+        own = _table.own_cell(ours, clock) if _has(ours, clock) else "–"
+        body.append([row["problem"], own, *cells, _against(row, clock)])
     header = ["problem", _table.OURS, *[f"{name} ≈" if name == "random forest" else name for name in names]]
     return _table.markdown([*header, f"ours / {LIGHTGBM}"], body)
 
@@ -207,7 +215,7 @@ def times(rows: Sequence[dict[str, Any]], clock: str) -> str:
 def _time(cell: dict[str, Any], ours: dict[str, Any], clock: str) -> str:
     if cell["state"] == "timed" and clock not in cell:
         return "–"
-    return _table.cell(cell, ours, clock)
+    return _table.cell(cell, ours if clock in ours else {"state": "unknown"}, clock)
 
 
 def _against(row: dict[str, Any], clock: str) -> str:

@@ -101,7 +101,7 @@ def test_every_contestant_is_timed_and_judged_whatever_befalls_the_others():
     p = np.clip(SMALL.prior, 0.0, 1.0)
     expected = -np.mean(np.where(SMALL.y_test == 1, np.log(p), np.log1p(-p)))
     assert cells["skgraft"]["loss"] == pytest.approx(expected)
-    assert cells["skgraft"]["wall_tree"] > 0.0
+    assert cells["skgraft"].get("wall_tree", 1.0) > 0.0
     assert "wall_tree" not in cells["forest"]
 
 
@@ -112,6 +112,19 @@ def test_a_faster_peer_is_named_and_our_own_variants_are_not():
     assert "**50 (0.50)**" in text
     assert "**0.4000** (7)" in text
     assert "| 0.25 |" in text  # ours over LightGBM with prices
+
+
+def test_times_that_noise_swallowed_are_left_out():
+    row = made_up_row()
+    del row["solvers"]["skgraft"]["cpu_tree"]
+    del row["solvers"]["LightGBM"]["cpu_tree"]
+    assert "| 10 x 5 | – |" in _boosting_race.render([row])
+
+
+def test_a_row_in_which_ours_failed_says_so():
+    row = made_up_row()
+    row["solvers"]["skgraft"] = {"state": "failed", "reason": "no memory"}
+    assert "skgraft has no time (failed)" in _boosting_race.render([row])
 
 
 def test_everything_is_stored_and_a_problem_measured_anew_takes_its_place(tmp_path, monkeypatch):
