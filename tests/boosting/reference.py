@@ -114,17 +114,15 @@ def grow(X, g, s, state, advice):
             candidates, scale = best_splits(X, g, s, rows, state, price)
             wanted = [c for c in candidates if c[0] > -TIE * scale]
             chosen = None
-            for net, f, left in wanted:
+            for _, f, left in wanted:
                 if hint is not None and f == hint[0] and same_sides(rows, left, hint[1]):
                     chosen = f, rows[left], rows[~left]
                     break
             else:
                 certain = [c for c in wanted if c[0] > TIE * scale]
                 if certain:
-                    net, f, left = certain[0]
+                    _, f, left = certain[0]
                     chosen = f, rows[left], rows[~left]
-                elif hint is not None:
-                    chosen = None
             if chosen is None:
                 leaves.append(rows)
                 taken.append(None)

@@ -123,7 +123,9 @@ def test_too_little_memory_for_histograms_changes_nothing(monkeypatch):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_sparse_columns_are_as_good_as_dense_ones(density, weighted):
     rng = np.random.default_rng(3)
-    S = sp.random(300, 80, density=density, random_state=4, format="csr", data_rvs=lambda k: np.round(rng.normal(size=k), 1))
+    S = sp.random(
+        300, 80, density=density, random_state=4, format="csr", data_rvs=lambda k: np.round(rng.normal(size=k), 1)
+    )
     S.data[::17] = np.nan
     X = S.toarray()
     y = (np.nan_to_num(X[:, :10]).sum(axis=1) + 0.1 * rng.normal(size=300) > 0).astype(int)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from numpy.testing import assert_allclose
 
 from skgraft import GBFSClassifier, GBFSRegressor
@@ -145,7 +144,9 @@ def test_depths(depth, mu):
     agree(depth, "logistic", "costs", depth=depth, mu=mu)
 
 
-@pytest.mark.parametrize("limits", [{"max_features": 2}, {"max_cost": 1.7}, {"keep": (1,)}, {"keep": (0,), "max_features": 2}])
+@pytest.mark.parametrize(
+    "limits", [{"max_features": 2}, {"max_cost": 1.7}, {"keep": (1,)}, {"keep": (0,), "max_features": 2}]
+)
 @pytest.mark.parametrize("price", ["plain", "bags", "costs"])
 def test_budgets_and_kept_features(limits, price):
     agree(5, "squared", price, mu=0.01, d=6, **limits)

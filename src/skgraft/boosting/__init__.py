@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from skgraft.boosting.classifier import GBFSClassifier
 from skgraft.boosting.costs import bags, neighbourhood, stages
-from skgraft.boosting.estimators import GBFSClassifier, GBFSRegressor
 from skgraft.boosting.path import GBFSPath, gbfs_path, mu_max
+from skgraft.boosting.regressor import GBFSRegressor
 from skgraft.boosting.tree import Tree
 
 __all__ = [

@@ -110,8 +110,8 @@ def boost(
 ) -> Ensemble:
     """Add rounds of trees until there are enough, nothing is left to gain, or somebody stops it.
 
-    The market and the ensemble belong together: what was bought is in both.  ``scores`` (n_outputs, n_rows) are those of
-    the trees that are already there.
+    The market and the ensemble belong together: what was bought is in both.  ``scores`` (n_outputs, n_rows) are those
+    of the trees that are already there.
     """
     booster = _Booster(problem, market, controls, ensemble, scores)
     try:
@@ -193,8 +193,8 @@ class _Booster:
         values = {}
         rows = grown.rows.rows
         for leaf in grown.leaves:
-            sums = leaf_sums(self._g[k], self._h[k], task.weight, rows, leaf.start, leaf.stop)
-            value = self._controls.learning_rate * task.leaf_value(*sums, self._controls.leaf)
+            g, h, weight = leaf_sums(self._g[k], self._h[k], task.weight, rows, leaf.start, leaf.stop)
+            value = self._controls.learning_rate * task.leaf_value(g, h, weight, self._controls.leaf)
             values[leaf.index] = value
             add_to_rows(self._scores[k], rows, leaf.start, leaf.stop, value)
         return make_tree(grown, values, problem.grower.bins.layout, problem.names, problem.labels)

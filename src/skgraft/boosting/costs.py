@@ -114,7 +114,7 @@ def neighbourhood(
     >>> price(np.array([False, True, False, False, False]))
     array([0.5, 0.5, 0.5, 1. , 1. ])
     """
-    sides = (int(shape),) if np.ndim(shape) == 0 else tuple(int(side) for side in np.ravel(shape))
+    sides = tuple(int(side) for side in np.ravel(shape))
     if not sides or min(sides) < 1:
         msg = f"shape={shape!r} must be one or more positive numbers"
         raise ValueError(msg)

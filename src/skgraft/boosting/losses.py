@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,7 @@ class Task:
         from skgraft.boosting import _kernels as kernels
 
         if self.loss == "huber":
-            return lambda *arguments: kernels.huber(*arguments, self.delta)
+            return partial(kernels.huber, delta=self.delta)
         named: dict[str, Callable[..., Any]] = {
             "logistic": kernels.logistic,
             "multinomial": kernels.softmax,

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array
 
 from skgraft.boosting.boost import Problem, largest_mu
-from skgraft.boosting.estimators import GBFSClassifier, GBFSRegressor
+from skgraft.boosting.classifier import GBFSClassifier
+from skgraft.boosting.regressor import GBFSRegressor
 from skgraft.boosting.threads import crew
 
 Array = NDArray[np.float64]
@@ -96,9 +97,9 @@ def gbfs_path(
     y : array-like of shape (n_samples,)
         Classes or numbers.
     mus : array-like, optional
-        Values of mu, shares of ``mu_max`` unless ``mu_scale="absolute"`` is among the parameters; taken from the largest
-        to the smallest.  By default ``n_values``, evenly on a logarithmic scale, from half of mu_max down to a quarter
-        of what a feature of noise gains.
+        Values of mu, shares of ``mu_max`` unless ``mu_scale="absolute"`` is among the parameters; taken from the
+        largest to the smallest.  By default ``n_values``, evenly on a logarithmic scale, from half of mu_max down to a
+        quarter of what a feature of noise gains.
     n_values : int, default=10
         See ``mus``.
     loss : str, default="auto"
@@ -122,7 +123,7 @@ def gbfs_path(
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> path = gbfs_path(X, y, [1.01, 0.3, 0.1, 0.03], n_trees=20)
     >>> path.n_selected
-    array([0, 1, 2, 5])
+    array([0, 1, 2, 3])
     """
     template = estimator_for(y, loss, parameters)
     with crew(template.n_jobs) as threads:
@@ -155,7 +156,8 @@ def mu_max(X: Any, y: Any, *, loss: str = "auto", sample_weight: Any = None, **p
         Classes or numbers.
     loss : str, default="auto"
         ``"squared"``, ``"huber"`` or ``"poisson"`` for numbers, ``"logistic"`` or ``"multinomial"`` for classes;
-        ``"auto"`` takes floating-point numbers in ``y`` for a regression, and strings, booleans and integers for classes.
+        ``"auto"`` takes floating-point numbers in ``y`` for a regression, and strings, booleans and integers for
+        classes.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the samples.
     **parameters

@@ -1,7 +1,7 @@
 """Threads that run compiled loops side by side.
 
-The kernels release Python's lock, so that plain threads keep all cores busy: no OpenMP, which does not survive a fork, and
-no second compilation of every loop.
+The kernels release Python's lock, so that plain threads keep all cores busy: no OpenMP, which does not survive a fork,
+and no second compilation of every loop.
 """
 
 from __future__ import annotations

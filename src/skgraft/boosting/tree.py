@@ -29,7 +29,9 @@ class Tree:
     value : ndarray of float
         What a leaf adds to the score, the learning rate included; 0 at inner nodes.
     missing_left : ndarray of bool
-        Whether missing values go left; so do categories that no training row showed, if they are to be missing.
+        Whether missing values go left.
+    missing_seen : ndarray of bool
+        Whether training rows of the node had missing values; where not, new ones go with the heavier child.
     categories : list
         The categories that go left, None where a threshold is asked for.
     gain : ndarray of float
@@ -48,6 +50,7 @@ class Tree:
     right: NDArray[np.int32]
     value: NDArray[np.float64]
     missing_left: NDArray[np.bool_]
+    missing_seen: NDArray[np.bool_]
     categories: list[list[Any] | None]
     gain: NDArray[np.float64]
     n_samples: NDArray[np.int64]
@@ -89,7 +92,7 @@ class Tree:
         indent = "  " * depth
         if self.feature[node] < 0:
             return [f"{indent}{self.value[node]:+.6g}  ({self.n_samples[node]} rows)"]
-        missing = " or missing" if self.missing_left[node] else ""
+        missing = " or missing" if self.missing_left[node] and self.missing_seen[node] else ""
         return [
             f"{indent}{self._question(node)}{missing}  (gain {self.gain[node]:.6g})",
             *self._lines(int(self.left[node]), depth + 1),
@@ -133,24 +136,35 @@ def make_tree(grown: Grown, values: dict[int, float], layout: Layout, names: Any
     n = len(grown.nodes)
     feature, threshold = np.full(n, -1, np.int32), np.full(n, np.nan)
     left, right = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
-    missing_left, gain, value = np.zeros(n, bool), np.zeros(n), np.zeros(n)
+    missing_left, missing_seen, gain, value = np.zeros(n, bool), np.zeros(n, bool), np.zeros(n), np.zeros(n)
     categories: list[list[Any] | None] = [None] * n
     goes_left: dict[int, NDArray[np.bool_]] = {}
     for k, split in grown.splits.items():
         feature[k], gain[k] = split.feature, split.gain
         left[k], right[k] = grown.children[k]
-        missing_left[k] = split.goes_left[layout.missing]
+        missing_left[k], missing_seen[k] = split.goes_left[layout.missing], split.sees_missing
         if split.feature in layout.categories:
             goes_left[k] = split.goes_left
             categories[k] = _labelled(layout.category_values(split.feature, split.goes_left), labels, split.feature)
         else:
-            threshold[k] = layout.threshold(split.feature, split.code // 2)
+            threshold[k] = layout.threshold(split.feature, int(split.goes_left[: layout.missing].sum()) - 1)
     for k, leaf_value in values.items():
         value[k] = leaf_value
     n_samples = np.array([node.n_rows for node in grown.nodes])
     return Tree(
-        feature, threshold, left, right, value, missing_left, categories, gain, n_samples, goes_left, names
-    )  # fmt: skip
+        feature=feature,
+        threshold=threshold,
+        left=left,
+        right=right,
+        value=value,
+        missing_left=missing_left,
+        missing_seen=missing_seen,
+        categories=categories,
+        gain=gain,
+        n_samples=n_samples,
+        goes_left=goes_left,
+        names=names,
+    )
 
 
 def _labelled(values: list[float], labels: Labels, feature: int) -> list[Any]:

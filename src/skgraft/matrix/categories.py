@@ -130,7 +130,7 @@ def _categorical_by_type(frame: UserData) -> list[int]:
     import narwhals as nw
 
     dtypes = nw.from_native(frame, eager_only=True).schema.dtypes()
-    return [k for k, dtype in enumerate(dtypes) if dtype in {nw.Categorical, nw.Enum}]
+    return [k for k, dtype in enumerate(dtypes) if dtype == nw.Categorical or dtype == nw.Enum]  # noqa: PLR1714 -- their hashes differ
 
 
 def _not_numbers(X: UserData, mask: NDArray[np.bool_]) -> list[int]:

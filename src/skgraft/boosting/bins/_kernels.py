@@ -29,60 +29,70 @@ def count_distinct(values, n, most):
 
 
 @njit(cache=True, nogil=True)
+def end_of_bin(values, weights, first, n, share):
+    """Return where a bin that begins at ``first`` ends, and its weight; -1 if there is nothing beyond it.
+
+    It ends once it weighs a share; but before a value that weighs a share by itself, and at a gap much wider than the
+    others if there is one between half and one and a half of a share: no training value tells what is inside a gap.
+    """
+    plain = weights.shape[0] == 0
+    inside, usual, wide = 0.0, 0.0, 0.0
+    end, end_weight, gap_end, gap_weight = -1, 0.0, -1, 0.0
+    i = first
+    while i < n and inside < 1.5 * share:
+        here = 0.0
+        j = i
+        while j < n and values[j] == values[i]:
+            here += 1.0 if plain else weights[j]
+            j += 1
+        if end < 0 and inside > 0.0 and here >= share and inside + here > 1.5 * share:
+            return i, inside
+        inside += here
+        if j == n:
+            break
+        gap = np.float64(values[j]) - np.float64(values[j - 1])
+        if end < 0 and inside >= share:
+            end, end_weight, usual = j, inside, gap
+        if 0.5 * share <= inside <= 1.5 * share and gap > wide:
+            gap_end, gap_weight, wide = j, inside, gap
+        i = j
+    if end >= 0 and wide > 4.0 * usual:
+        return gap_end, gap_weight
+    return end, end_weight
+
+
+@njit(cache=True, nogil=True)
 def find_edges(values, weights, n, max_bins, edges):
     """Write the edges between the bins of sorted values and return how many there are.
 
-    Few distinct values have a bin each.  Many are dealt out so that the bins weigh about the same: a bin ends once it
-    weighs what is left, divided by the bins that are left; a value that is heavier by itself has its own.  ``weights``
-    is empty where every value weighs one.
+    Few distinct values have a bin each.  Many are dealt out so that the bins weigh about the same, a share being what
+    is left, divided by the bins that are left.  ``weights`` is empty where every value weighs one.
     """
-    distinct = count_distinct(values, n, max_bins)
-    if distinct <= max_bins:
-        n_edges = 0
+    n_edges = 0
+    if count_distinct(values, n, max_bins) <= max_bins:
         for i in range(1, n):
             if values[i] != values[i - 1]:
                 put_edge(edges, n_edges, values[i - 1], values[i])
                 n_edges += 1
         return n_edges
-    plain = weights.shape[0] == 0
-    left = np.float64(n)
-    if not plain:
-        left = 0.0
-        for i in range(n):
-            left += weights[i]
-    n_edges = 0
-    inside = 0.0  # weight of the bin that is open
-    i = 0
-    while i < n and n_edges < max_bins - 1:
-        j = i
-        here = 0.0
-        while j < n and values[j] == values[i]:
-            here += 1.0 if plain else weights[j]
-            j += 1
-        share = left / (max_bins - n_edges)
-        if inside > 0.0 and here >= share and inside + here > 1.5 * share:
-            put_edge(
-                edges, n_edges, values[i - 1], values[i]
-            )  # a heavy value stays apart from the light ones before it
-            n_edges += 1
-            left -= inside
-            inside = 0.0
-            if n_edges == max_bins - 1:
-                break
-            share = left / (max_bins - n_edges)
-        inside += here
-        if inside >= share and j < n:
-            put_edge(edges, n_edges, values[j - 1], values[j])
-            n_edges += 1
-            left -= inside
-            inside = 0.0
-        i = j
+    left = 0.0
+    for i in range(n):
+        left += 1.0 if weights.shape[0] == 0 else weights[i]
+    first = 0
+    while n_edges < max_bins - 1:
+        end, weight = end_of_bin(values, weights, first, n, left / (max_bins - n_edges))
+        if end < 0:
+            break
+        put_edge(edges, n_edges, values[end - 1], values[end])
+        n_edges += 1
+        left -= weight
+        first = end
     return n_edges
 
 
 @njit(cache=True, nogil=True)
 def edges_of_rows(block, weights, max_bins, edges, n_edges, n_known):
-    """Find the edges of every sorted row of a block; NaN is sorted to the end.  ``weights`` has no rows if all are one."""
+    """Find the edges of every sorted row of a block, where NaN is last; ``weights`` has no rows if all are one."""
     none = np.empty(0)
     for f in range(block.shape[0]):
         n = block.shape[1]

@@ -1,9 +1,10 @@
 """Compiled search for splits.
 
-A histogram cell holds the rows of one bin: how many there are and the sum of their gradients, both whole numbers, so that
-a sum does not depend on the order of its terms and a difference is exact.  Where all rows weigh the same, both share one
-int64: the count above ``shift`` bits, the gradients below.  Otherwise there are two channels, Σ u·z and Σ u, and
-``shift`` is 0.  Bins are uint8, features by rows; the last of the ``stride`` cells of a feature is that of missing values.
+A histogram cell holds the rows of one bin: how many there are and the sum of their gradients, both whole numbers, so
+that a sum does not depend on the order of its terms and a difference is exact.  Where all rows weigh the same, both
+share one int64: the count above ``shift`` bits, the gradients below.  Otherwise there are two channels, Σ u·z and Σ u,
+and ``shift`` is 0.  Bins are uint8, features by rows; the last of the ``stride`` cells of a feature is that of missing
+values.
 
 Unsigned indices are no accident: numba asks of signed ones whether they count from the end.
 """
@@ -13,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-# There are no NaN or infinities in a histogram, and a maximum over it may be taken by vectors; but sums and products stay
-# in their order, since a gain must come out the same from every kernel.
+# There are no NaN or infinities in a histogram, so comparisons may be done by vectors; but sums and products stay in
+# their order, since a gain must come out the same from every kernel.
 FLAGS = {"nnan", "ninf", "nsz"}
 BLOCK = 32
 
@@ -64,7 +65,7 @@ def largest(score, n):
         d = max(d, score[i + 3])
     for i in range(whole, n):
         a = max(a, score[i])
-    return max(max(a, b), max(c, d))
+    return max(a, b, c, d)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
@@ -214,10 +215,10 @@ def four(bins, features, f, last):
 
 @njit(cache=True, nogil=True)
 def search_nodes(
-    bins, features, first, last, rows, values, starts, stops, whole, totals, n_bins, categorical, stride, shift, min_leaf,
-    place, slots, stored, gains, codes,
+    bins, features, first, last, rows, values, starts, stops, whole, totals, n_bins, categorical, stride, shift,
+    min_leaf, place, slots, stored, gains, codes,
 ):  # fmt: skip
-    """Find the best split of features[first:last] at every node, from its rows; keep the histograms if there is room."""
+    """Find the best split of features[first:last] at every node, from its rows; keep histograms that have a slot."""
     channels = values.shape[0]
     cells = np.empty((channels, 1024), np.int64)
     left = np.empty((channels, 256), np.int64)
@@ -242,11 +243,14 @@ def search_nodes(
 
 @njit(cache=True, nogil=True)
 def search_pairs(
-    bins, features, first, last, rows, values, starts, stops, small, totals, n_bins, categorical, stride, shift, min_leaf,
-    place, parent_slots, parents, slots, stored, gains, codes,
+    bins, features, first, last, rows, values, starts, stops, small, totals, n_bins, categorical, stride, shift,
+    min_leaf, place, parent_slots, parents, slots, stored, gains, codes,
 ):  # fmt: skip
-    """Find the best splits of pairs of siblings 2p and 2p+1: the rows of the smaller are added up, the other is what is
-    left of the parent.  ``small[p]`` is 0 or 1, and starts and stops are its."""  # fmt: skip
+    """Find the best splits of pairs of siblings 2p and 2p+1.
+
+    The rows of the smaller are added up, and the other is what is left of the parent.  ``small[p]`` is 0 or 1, and
+    starts and stops are its.
+    """  # fmt: skip
     channels = values.shape[0]
     cells = np.empty((channels, 1024), np.int64)
     other = np.empty((channels, stride), np.int64)
@@ -389,22 +393,21 @@ def products(z, u, rows, start, stop, before):
 
 
 @njit(cache=True, nogil=True)
-def may_win(features, root_gain, reference, along, across, cap, length, slack, price, best, out):
+def may_win(features, share, reference, along, across, length, slack, price, best, out):
     """Write which features may gain more than ``best`` and their price; see screening.py for the bound.
 
-    ``along`` and ``across`` are what the present gradient has in the direction of each reference and at right angles to
-    it, ``cap`` is the length of the reference and ``length`` that of the present gradient.
+    ``along`` and ``across`` are what the present gradient, of this ``length``, has in the direction of each reference
+    and at right angles to it.
     """
     n = 0
     for i in range(features.shape[0]):
         f = features[i]
         bound = length
-        r = np.float64(root_gain[f])
+        r = np.float64(share[f])
         k = reference[f]
-        # the direction of the present gradient itself is at r = along·cap/length
-        if r * length < along[k] * cap[k]:
-            share = r / cap[k]
-            bound = min(length, along[k] * share + across[k] * np.sqrt(max(0.0, 1.0 - share * share)))
+        # the direction of the present gradient itself is at r = along/length
+        if r * length < along[k]:
+            bound = min(length, along[k] * r + across[k] * np.sqrt(max(0.0, 1.0 - r * r)))
         bound += slack
         if bound * bound >= price[f] + best:
             out[n] = f

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,9 +25,9 @@ class Split:
     """How a node is split: the feature, the bins that go left, and the gain."""
 
     feature: int
-    code: int
     goes_left: NDArray[np.bool_]
     gain: float
+    sees_missing: bool = False
 
 
 @dataclass(eq=False)
@@ -266,9 +266,19 @@ class _Growth:
         if feature in layout.categories:
             goes_left[self._left_categories(node, feature, code)] = True
         else:
-            goes_left[: code // 2 + 1] = True
+            goes_left[: self._last_left(node, feature, code // 2) + 1] = True
             goes_left[layout.missing] = code % 2 == 1
-        return Split(feature, code, goes_left, gain)
+        return Split(feature, goes_left, gain)
+
+    def _last_left(self, node: Node, feature: int, b: int) -> int:
+        """Return the last bin to go left: of bins after b without rows of the node, about half in terms of values."""
+        layout = self._grower.bins.layout
+        here = self._grower.bins.column(feature)[self._rows.rows[node.start : node.stop]]
+        above = here[(here > b) & (here != layout.missing)]
+        if not above.size:
+            return int(layout.n_bins[feature]) - 1  # only missing values go right
+        edges = layout.edges[layout.starts[feature] + b : layout.starts[feature] + int(above.min())]
+        return b + int(np.argmin(np.abs(edges - (0.5 * edges[0] + 0.5 * edges[-1]))))
 
     def _left_categories(self, node: Node, feature: int, code: int) -> Index:
         """Order the categories as the search did, and return those of the left side."""
@@ -289,24 +299,26 @@ class _Growth:
         column = self._grower.bins.column(split.feature)
         mark: Hashable = (split.feature, split.goes_left.tobytes())
         left, right = self._rows.split(node, column, split.goes_left, mark, len(grown.nodes))
-        self._send_the_unseen(node, split, left, right, column)
-        grown.splits[node.index] = split
+        grown.splits[node.index] = self._with_the_unseen(node, split, left, right, column)
         grown.children[node.index] = (left.index, right.index)
         grown.nodes += [left, right]
         return left, right
 
-    def _send_the_unseen(self, node: Node, split: Split, left: Node, right: Node, column: Any) -> None:
+    def _with_the_unseen(self, node: Node, split: Split, left: Node, right: Node, column: NDArray[np.uint8]) -> Split:
         """Send what no row of the node shows, missing values or a category, to the heavier child."""
-        decode = self._rows.gradients.decode
-        layout = self._grower.bins.layout
+        layout, decode = self._grower.bins.layout, self._rows.gradients.decode
         heavier = decode(left.total)[1] >= decode(right.total)[1]
+        goes_left = split.goes_left.copy()
+        here = self._rows.rows[node.start : node.stop]
         if split.feature in layout.categories:
-            seen = np.bincount(column[self._rows.rows[node.start : node.stop]], minlength=256) > 0
-            split.goes_left[~seen] = heavier
-            return
-        none = not self._grower._has_missing(split.feature, column)  # noqa: SLF001
-        if none or not (column[self._rows.rows[node.start : node.stop]] == layout.missing).any():
-            split.goes_left[layout.missing] = heavier
+            seen = np.bincount(column[here], minlength=256) > 0
+            goes_left[~seen] = heavier
+            return replace(split, goes_left=goes_left, sees_missing=bool(seen[layout.missing]))
+        sees = self._grower._has_missing(split.feature, column)  # noqa: SLF001
+        sees = sees and bool((column[here] == layout.missing).any())
+        if not sees:
+            goes_left[layout.missing] = heavier
+        return replace(split, goes_left=goes_left, sees_missing=sees)
 
 
 def _ordered(cells: NDArray[np.int64], layout: Any, feature: int, rows: Rows) -> Index:

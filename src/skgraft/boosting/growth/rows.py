@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,8 +68,8 @@ def quantise_weights(weight: Array | None, n_rows: int) -> Weights:
 class Gradients:
     """Gradients of one tree as whole numbers: g_i ≈ z_i·2^-exponent.
 
-    ``values`` are what histograms add up: a packed channel, or u·z and u.  ``factor`` turns a gain of whole numbers into
-    the gain of gradients.
+    ``values`` are what histograms add up: a packed channel, or u·z and u.  ``factor`` turns a gain of whole numbers
+    into the gain of gradients.
     """
 
     z: NDArray[np.int32]
@@ -164,11 +163,16 @@ class Rows:
         return children[0], children[1]
 
     def spread(self, node: Node) -> float:
-        """Return the squared error of a node around its mean, which no split can lower by more."""
+        """Return the squared error of a node around its mean, which no split can lower by more; rounded up."""
+        return self.gradients.factor * (self._centred_squares(node) + 1e-9 * self.squares(node))
+
+    def is_flat(self, node: Node) -> bool:
+        """Whether the gradients of a node are so much alike that rounding shows in what is left without the mean."""
+        return self._centred_squares(node) <= 1e-4 * self.squares(node)
+
+    def _centred_squares(self, node: Node) -> float:
         q, u = self.gradients.decode(node.total)
-        squares = self.squares(node)
-        # the last term is for rounding: a sum of squares and its mean may almost cancel
-        return self.gradients.factor * (squares - q * q / u + 1e-9 * squares)
+        return max(0.0, self.squares(node) - q * q / u)
 
     def squares(self, node: Node) -> float:
         """Return Σ u·z² of a node."""
@@ -181,7 +185,7 @@ class Rows:
 
     def length(self, node: Node) -> float:
         """Return √(Σ s·(g - mean)²) of a node."""
-        return float(np.sqrt(max(0.0, self.spread(node))))
+        return float(np.sqrt(self.gradients.factor * self._centred_squares(node)))
 
     def compare(self, node: Node, before: NDArray[np.int32], exponent: int, cap: float) -> tuple[float, float]:
         """Return how much of the centred gradient lies along an earlier one, and how much at right angles to it.

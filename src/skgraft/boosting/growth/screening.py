@@ -29,7 +29,7 @@ MOST_SURVIVORS = 0.6  # share of the features beyond which all are searched, whi
 MOST_REFERENCES = 8
 FEATURES_A_REFERENCE = 64  # comparing with one more gradient must cost little beside the search
 MOST_BYTES = 2**28
-SLACK = 1e-7  # of the gradient's length: much more than rounding
+SLACK = 1e-5  # of the gradient's length: more than rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,21 +42,21 @@ class Reference:
 
 
 class Memory:
-    """What is known of the features at a node: √gain of each, and for which gradient."""
+    """What is known of the features at a node: √gain of each as a share of its gradient's length, and which that is."""
 
     def __init__(self, n_features: int) -> None:
         self.references: list[Reference] = []
-        self.root_gain = np.full(n_features, np.inf, np.float32)
+        self.share = np.full(n_features, np.inf, np.float32)
         self.of = np.zeros(n_features, np.uint8)
 
     @property
     def n_bytes(self) -> int:
         """Memory it takes."""
-        return self.root_gain.nbytes + self.of.nbytes + sum(reference.z.nbytes for reference in self.references)
+        return self.share.nbytes + self.of.nbytes + sum(reference.z.nbytes for reference in self.references)
 
-    def add(self, reference: Reference, features: Index, root_gain: NDArray[np.float32], most: int) -> None:
+    def add(self, reference: Reference, features: Index, share: NDArray[np.float32], most: int) -> None:
         """Note gains under one more gradient; if there are too many, that of the fewest features is forgotten."""
-        self.root_gain[features] = root_gain
+        self.share[features] = share
         if len(self.references) < most:
             self.of[features] = len(self.references)
             self.references.append(reference)
@@ -64,7 +64,7 @@ class Memory:
         self.of[features] = most
         counts = np.bincount(self.of, minlength=most + 1)
         dropped = int(np.argmin(counts[:most]))
-        self.root_gain[self.of == dropped] = np.inf
+        self.share[self.of == dropped] = np.inf
         self.of[self.of == most] = dropped
         self.references[dropped] = reference
 
@@ -84,32 +84,34 @@ class Screen:
         from skgraft.boosting.growth._kernels import may_win
 
         memory = self._memory.get(node.path)
-        if memory is None:
+        if memory is None or rows.is_flat(node):
             return features
         self._memory.move_to_end(node.path)
         parts = [rows.compare(node, ref.z, ref.exponent, ref.length) for ref in memory.references]
         along, across = np.array([part[0] for part in parts]), np.array([part[1] for part in parts])
-        cap = np.array([max(reference.length, np.finfo(float).tiny) for reference in memory.references])
         length = rows.length(node)
         slack = SLACK * float(np.sqrt(rows.gradients.factor * rows.squares(node)))
         out = np.empty_like(features)
-        n = may_win(features, memory.root_gain, memory.of, along, across, cap, length, slack, price, best, out)
+        n = may_win(features, memory.share, memory.of, along, across, length, slack, price, best, out)
         return out[:n]
 
     def remember(self, rows: Rows, node: Node, features: Index, gains: Array, *, everything: bool) -> None:
         """Note the gains of features at a node; ``everything`` says that all priced ones were searched."""
+        if rows.is_flat(node):
+            return
         memory = self._memory.get(node.path)
         if not everything and memory is not None and features.size * FEATURES_A_REFERENCE < self._n_features:
             return  # so few are searched again sooner than a gradient is copied
         before = 0 if memory is None else memory.n_bytes
         if memory is None or everything:
             memory = Memory(self._n_features)
+        length = rows.length(node)
         # float32 may round down, and a bound must not
-        root_gain = np.nextafter(np.sqrt(gains).astype(np.float32), np.float32(np.inf))
+        share = np.nextafter((np.sqrt(gains) / length).astype(np.float32), np.float32(np.inf))
         # the sets of categories that are tried depend on the gradient, so nothing is known of another gradient's
-        root_gain[self._always[features]] = np.inf
+        share[self._always[features]] = np.inf
         z = rows.gradients.z[rows.rows[node.start : node.stop]]
-        memory.add(Reference(z, rows.gradients.exponent, rows.length(node)), features, root_gain, self._most)
+        memory.add(Reference(z, rows.gradients.exponent, length), features, share, self._most)
         self._memory[node.path] = memory
         self._memory.move_to_end(node.path)
         self._bytes += memory.n_bytes - before

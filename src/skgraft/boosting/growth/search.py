@@ -137,7 +137,7 @@ class DenseSearch:
     def _cell_shape(self) -> tuple[int, int]:
         return self._rows.values.shape[0], self._bins.layout.stride
 
-    def _common(self) -> tuple[Any, ...]:
+    def _common(self) -> Any:
         layout, gradients = self._bins.layout, self._rows.gradients
         return (
             layout.n_bins,
@@ -170,9 +170,10 @@ class DenseSearch:
         g = np.empty((features.size, len(which)))
         c = np.empty((features.size, len(which)), np.int32)
         rows, common = self._rows, self._common()
+        kernel: Any = search_nodes
 
         def search(first: int, last: int) -> None:
-            search_nodes(
+            kernel(
                 self._bins.bins, features, first, last, rows.rows, rows.values, starts, stops, rows.is_whole, totals,
                 *common, place, slots, stored, g, c,
             )  # fmt: skip
@@ -204,9 +205,10 @@ class DenseSearch:
         slots = np.array([store.slot_now.get(node.index, -1) for node in both])
         g, c = np.empty((features.size, len(both))), np.empty((features.size, len(both)), np.int32)
         rows, common = self._rows, self._common()
+        kernel: Any = search_pairs
 
         def search(first: int, last: int) -> None:
-            search_pairs(
+            kernel(
                 self._bins.bins, features, first, last, rows.rows, rows.values, starts, stops, small, totals,
                 *common, place, parent_slots, store.before, slots, store.now, g, c,
             )  # fmt: skip

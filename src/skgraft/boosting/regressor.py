@@ -1,0 +1,215 @@
+"""Gradient boosted feature selection for numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin, _fit_context
+from sklearn.utils import Tags
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from skgraft.boosting.selector import CONSTRAINTS, BoostedSelector
+from skgraft.grafting.estimators import _require_counts
+
+Array = NDArray[np.float64]
+
+
+class GBFSRegressor(RegressorMixin, BoostedSelector):
+    """Boosted regression trees that pay for every feature they use.
+
+    As :class:`GBFSClassifier`, with a loss for numbers; the parameters not listed here mean the same.
+
+    Parameters
+    ----------
+    mu, mu_scale
+        What a unit of price must gain; on the absolute scale in units of the squared gradient, which is that of y² for
+        the squared loss.
+    loss : {"squared", "huber", "poisson"}, default="squared"
+        ½(y - f)², Huber's function of y - f, or exp(f) - y·f for counts.
+    delta : float, default=1.35
+        Where Huber's loss turns from a square to a line, in units of y.
+    n_trees, learning_rate, max_depth, max_bins, min_samples_leaf
+        How to grow.
+    leaf : {"newton", "gradient"}, default="newton"
+        The same for the squared loss.  Newton's step for Huber's is that of the square which touches it from above.
+    feature_costs, groups, cost_function, keep, max_features, max_cost
+        What features cost and which are in.
+    screening, explore, categorical_features, early_stopping, validation_fraction, n_iter_no_change, tol
+        As for the classifier.
+    warm_start, n_jobs, random_state, verbose, callback
+        As for the classifier.
+
+    Attributes
+    ----------
+    support_, order_, history_, total_cost_, objective_, mu_, mu_max_, trees_, feature_importances_
+        As for the classifier.
+    train_score_, validation_score_, n_trees_, n_iter_, n_features_in_, feature_names_in_
+        As for the classifier.
+
+    See Also
+    --------
+    GBFSClassifier : The same for classes.
+
+    References
+    ----------
+    .. [1] Xu, Huang, Weinberger and Zheng (2014). Gradient boosted feature selection. KDD.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skgraft import GBFSRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = GBFSRegressor(max_features=3).fit(X, y)
+    >>> [str(name) for name in model.feature_names_in_[model.order_]]
+    ['s5', 'bmi', 'bp']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **CONSTRAINTS,
+        "loss": [StrOptions({"squared", "huber", "poisson"})],
+        "delta": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        *,
+        mu: float = 0.05,
+        mu_scale: str = "relative",
+        loss: str = "squared",
+        delta: float = 1.35,
+        n_trees: int = 100,
+        learning_rate: float = 0.1,
+        max_depth: int = 4,
+        max_bins: int = 255,
+        min_samples_leaf: int = 5,
+        leaf: str = "newton",
+        feature_costs: Any = None,
+        groups: Any = None,
+        cost_function: Any = None,
+        keep: Any = None,
+        max_features: int | None = None,
+        max_cost: float | None = None,
+        screening: str = "exact",
+        explore: float | None = None,
+        categorical_features: Any = "from_dtype",
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 1e-7,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Any = None,
+    ) -> None:
+        self.mu = mu
+        self.mu_scale = mu_scale
+        self.loss = loss
+        self.delta = delta
+        self.n_trees = n_trees
+        self.learning_rate = learning_rate
+        self.max_depth = max_depth
+        self.max_bins = max_bins
+        self.min_samples_leaf = min_samples_leaf
+        self.leaf = leaf
+        self.feature_costs = feature_costs
+        self.groups = groups
+        self.cost_function = cost_function
+        self.keep = keep
+        self.max_features = max_features
+        self.max_cost = max_cost
+        self.screening = screening
+        self.explore = explore
+        self.categorical_features = categorical_features
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> GBFSRegressor:
+        """Select features and learn.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+            Training data; NaN means missing.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples; a weight of two is the same as a repetition.
+        X_val, y_val, sample_weight_val : array-like, optional
+            Rows to judge by, for ``validation_score_`` and ``early_stopping``.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._fit(X, y, sample_weight, (X_val, y_val, sample_weight_val))
+        return self
+
+    def _encode(self, y: Any, weight: Array) -> tuple[Array, Array, str, int]:
+        if self.loss == "poisson":
+            _require_counts(y, weight)
+        return np.asarray(y, np.float64), weight, self.loss, 1
+
+    def _encode_new(self, y: Any) -> Array:
+        return np.asarray(y, np.float64)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = self.loss == "poisson"
+        return tags
+
+    def predict(self, X: Any) -> Array:
+        """Return the predicted mean of each sample.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The sum over the trees, or its exponential for ``loss="poisson"``.
+        """
+        return self._means(self._scores(X))
+
+    def staged_predict(self, X: Any) -> Iterator[Array]:
+        """Yield the predicted means after every round.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+            Samples.
+
+        Yields
+        ------
+        ndarray of shape (n_samples,)
+            As from :meth:`predict`.
+        """
+        for scores in self._staged_scores(X):
+            yield self._means(scores)
+
+    def _means(self, scores: Array) -> Array:
+        return np.exp(scores[:, 0]) if self.loss_ == "poisson" else scores[:, 0]

@@ -1,0 +1,241 @@
+"""Compiled loops agree with plain NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skgraft.boosting import _kernels as row_kernels
+from skgraft.boosting.bins import _kernels as bin_kernels
+from skgraft.boosting.bins import find_layout, store
+from skgraft.boosting.growth import _kernels as kernels
+from skgraft.boosting.growth import quantise_weights
+from skgraft.boosting.losses import Task, quantise_gradients
+from skgraft.boosting.threads import ALONE
+from skgraft.criterion.losses import make_loss
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "multinomial", "squared", "huber", "poisson"])
+def test_gradients_are_those_of_the_losses(loss):
+    n, k = 70_000, 3 if loss == "multinomial" else 1
+    f = 2.0 * rng(0).normal(size=(k, n))
+    s = rng(1).uniform(0.5, 2.0, n)
+    y = {"logistic": rng(2).integers(0, 2, n), "multinomial": rng(2).integers(0, 3, n)}.get(loss, rng(2).poisson(2, n))
+    task = Task(loss, y.astype(float), s, k, delta=0.7)
+    g, h = np.empty_like(f), np.empty_like(f)
+    value = task.derivatives(f, g, h, ALONE)
+    plain = make_loss(loss, delta=0.7)
+    encoded = np.eye(3)[y] if loss == "multinomial" else (np.where(y, 1.0, -1.0) if loss == "logistic" else y)
+    encoded = encoded.reshape(n, -1).astype(float)
+    assert_allclose(g.T, -plain.derivative(f.T, encoded), rtol=1e-9, atol=1e-12)
+    curvature = (
+        plain.majorizer(f.T, encoded, np.ones(n)).diagonal if loss == "huber" else plain.second_derivative(f.T, encoded)
+    )
+    assert_allclose(h.T, curvature * (1.5 if loss == "multinomial" else 1.0), rtol=1e-9, atol=1e-12)
+    assert_allclose(value, plain.value(f.T, encoded, s / s.sum()), rtol=1e-12)
+    assert_allclose(task.mean_loss(f), value, rtol=1e-12)
+    prior = task.start()
+    assert_allclose(prior, plain.start(encoded, s / s.sum()), rtol=1e-9, atol=1e-12)
+
+
+def histogram(x, values, size):
+    return np.stack([np.bincount(x, values[c].astype(float), size) for c in range(len(values))]).astype(np.int64)
+
+
+def gain_of(z, u, left):
+    z = z.astype(float)
+    parts = [(u[m] * z[m]).sum() ** 2 / u[m].sum() for m in (left, ~left)]
+    return sum(parts) - (u * z).sum() ** 2 / u.sum()
+
+
+def setting(weighted, *, missing=True, n=500, d=9, n_bins=12, seed=0):
+    r = rng(seed)
+    x = r.integers(0, n_bins, (d, n)).astype(np.uint8)
+    if missing:
+        x[r.uniform(size=x.shape) < 0.1] = n_bins
+    g = r.normal(size=n)
+    weights = quantise_weights(r.integers(1, 5, n).astype(float) if weighted else None, n)
+    gradients = quantise_gradients(g, weights, None, ALONE)
+    u = weights.u.astype(float) if weighted else np.ones(n)
+    return x, gradients, u
+
+
+def brute(x, z, u, rows, n_bins, min_leaf):
+    """Return the best gain of a feature over thresholds and sides of missing values."""
+    best = 0.0
+    missing = x[rows] == n_bins
+    for b in range(n_bins):
+        for side in (False, True):
+            left = np.where(missing, side, x[rows] <= b)
+            if min(u[rows][left].sum(), u[rows][~left].sum()) >= min_leaf:
+                best = max(best, gain_of(z[rows], u[rows], left))
+    return best
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n", [6, 40, 500])
+def test_searches_find_the_best_gain(weighted, n):
+    x, gradients, u = setting(weighted, n=n)
+    d, n_bins, stride = 9, 12, 13
+    order = rng(1).permutation(n).astype(np.uint32)
+    values = np.ascontiguousarray(gradients.values[:, order])
+    cut = n // 3
+    starts, stops = np.array([0, cut]), np.array([cut, n])
+    totals = np.stack([values[:, a:e].sum(axis=1) for a, e in zip(starts, stops, strict=True)], axis=1)
+    bins, flags = np.full(d, n_bins, np.int32), np.zeros(d, bool)
+    gains, codes = np.empty((d, 2)), np.empty((d, 2), np.int32)
+    shift = gradients.weights.shift
+    stored = np.empty((d, 2, len(values), stride), np.int64)
+    features, slots = np.arange(d), np.arange(2)
+    kernels.search_nodes(
+        x, features, 0, d, order, values, starts, stops, False, totals, bins, flags, stride, shift, 2.0,
+        features, slots, stored, gains, codes,
+    )  # fmt: skip
+    for f in range(d):
+        for k in range(2):
+            rows = order[starts[k] : stops[k]]
+            assert_array_equal(stored[f, k], histogram(x[f][rows], gradients.values[:, rows], stride))
+            assert_allclose(gains[f, k], brute(x[f], gradients.z, u, rows, n_bins, 2.0), rtol=1e-9, atol=1.0)
+    # by subtraction from the histogram of both
+    parents = stored.sum(axis=1, keepdims=True)
+    small = np.array([0])
+    again, codes_again = np.empty((d, 2)), np.empty((d, 2), np.int32)
+    kernels.search_pairs(
+        x, features, 0, d, order, values, starts[:1], stops[:1], small, totals, bins, flags, stride, shift, 2.0,
+        features, np.array([0]), parents, slots, np.empty_like(stored), again, codes_again,
+    )  # fmt: skip
+    assert_array_equal(again, gains)
+    assert_array_equal(codes_again, codes)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_set_of_categories_is_the_best_of_all_sets(weighted):
+    from itertools import combinations
+
+    x, gradients, u = setting(weighted, n=80, d=4, n_bins=5)
+    stride = 6
+    totals = gradients.values.sum(axis=1, keepdims=True)
+    for f in range(4):
+        cells = np.zeros((len(gradients.values), 1024), np.int64)
+        cells[:, :stride] = histogram(x[f], gradients.values, stride)
+        gain, _ = kernels.best_split(
+            cells, 0, 5, True, stride, totals, 0, gradients.weights.shift, 1.0,
+            np.empty((len(cells), 256), np.int64), np.empty(256), np.empty(256, np.int64),
+        )  # fmt: skip
+        every = [set_ for k in range(1, 6) for set_ in combinations(range(6), k)]
+        best = max(gain_of(gradients.z, u, np.isin(x[f], set_)) for set_ in every if 0 < np.isin(x[f], set_).sum() < 80)
+        assert_allclose(gain, best, rtol=1e-9)
+
+
+def test_rows_are_parted_in_their_order():
+    column = rng(0).integers(0, 10, 100).astype(np.uint8)
+    rows = rng(1).permutation(100).astype(np.uint32)
+    goes_left = np.arange(256) % 3 == 0
+    parted = rows.copy()
+    middle = kernels.partition(column, goes_left, parted, 20, 90, np.empty(100, np.uint32))
+    inside = rows[20:90]
+    left = goes_left[column[inside]]
+    assert_array_equal(parted, np.concatenate([rows[:20], inside[left], inside[~left], rows[90:]]))
+    assert middle == 20 + left.sum()
+
+
+def test_sums_over_nodes():
+    _, gradients, u = setting(weighted=True)
+    rows = rng(2).permutation(500).astype(np.uint32)
+    z = gradients.z.astype(float)
+    squares = kernels.sum_of_squares(gradients.z, gradients.weights.u, rows, 10, 300)
+    assert_allclose(squares, (u * z**2)[rows[10:300]].sum())
+    before = rng(3).integers(-1000, 1000, 290).astype(np.int32)
+    both, other = kernels.products(gradients.z, gradients.weights.u, rows, 10, 300, before)
+    assert_allclose(both, (u[rows[10:300]] * z[rows[10:300]] * before).sum())
+    assert_allclose(other, (u[rows[10:300]] * before).sum())
+    g, h, w = rng(4).normal(size=(3, 500))
+    sums = row_kernels.leaf_sums(g, h, w, rows, 10, 300)
+    assert_allclose(sums, [(w * g)[rows[10:300]].sum(), (w * h)[rows[10:300]].sum(), w[rows[10:300]].sum()])
+
+
+def test_the_bound_of_the_screen_holds():
+    """No split gains more under a new gradient than the angle to the old one allows."""
+    r = rng(5)
+    for _ in range(300):
+        n = int(r.integers(4, 12))
+        v, g, new = r.normal(size=(3, n))
+        v -= v.mean()
+        v /= np.linalg.norm(v)
+        g, new = g - g.mean(), new - new.mean() + r.uniform(0, 3) * (g - g.mean())
+        root = abs(v @ g)
+        length, cap = np.linalg.norm(new), np.linalg.norm(g)
+        along = min(abs(new @ g) / cap, length)
+        across = np.sqrt(length**2 - along**2)
+        out = np.empty(1, np.intp)
+        for price, wins in ((0.999999 * (v @ new) ** 2, 1), (1.000001 * length**2, 0)):
+            kept = kernels.may_win(
+                np.array([0]), np.array([root / cap], np.float32) * np.float32(1.000001), np.zeros(1, np.uint8),
+                np.array([along]), np.array([across]), length, 0.0, np.array([price]), 0.0, out,
+            )  # fmt: skip
+            assert kept == wins
+
+
+# --- bins ---
+
+
+def test_values_are_in_the_bin_that_their_edges_say():
+    X = rng(0).normal(size=(2000, 7))
+    X[:, 1] = np.round(X[:, 1])
+    X[:, 2] = 1.0
+    X[::3, 3] = np.nan
+    X[:, 4] = np.nan
+    X[:, 5] = np.where(rng(1).uniform(size=2000) < 0.6, 0.0, X[:, 5])
+    for dtype in (np.float32, np.float64):
+        Z = X.astype(dtype)
+        layout = find_layout(Z, None, np.zeros(7, bool), 32, ALONE)
+        bins = store(Z, layout, ALONE)
+        assert_array_equal(layout.n_bins > 0, [True] * 4 + [False] + [True] * 2)
+        assert layout.n_bins[2] == 1
+        assert layout.n_bins[1] == np.unique(Z[:, 1]).size
+        assert layout.n_bins.max() <= 32
+        for f in range(7):
+            edges = layout.edges[layout.starts[f] : layout.starts[f + 1]]
+            assert (np.diff(edges) > 0).all()
+            known = ~np.isnan(Z[:, f])
+            assert_array_equal(bins.column(f)[known], np.searchsorted(edges, Z[known, f], side="left"))
+            assert (bins.column(f)[~known] == layout.missing).all()
+        counts = np.bincount(bins.column(0))
+        assert counts.max() < 3 * 2000 / 32
+        assert (np.bincount(bins.column(5))[1:-1] > 0).all()
+
+
+def test_edges_keep_values_apart_that_are_next_to_each_other():
+    one = np.float64(1.0)
+    x = np.array([one, np.nextafter(one, 2.0), 2.0, 1e308, -1e308, 5e-324])[:, None]
+    layout = find_layout(x, None, np.zeros(1, bool), 255, ALONE)
+    assert layout.n_bins[0] == 6
+    bins = store(x, layout, ALONE).column(0)
+    assert_array_equal(np.argsort(bins), np.argsort(x[:, 0]))
+
+
+def test_an_edge_lies_in_a_wide_gap():
+    x = np.sort(np.concatenate([rng(0).uniform(0, 1, 300), rng(1).uniform(5, 6, 177)]))
+    edges = np.empty(19)
+    n = bin_kernels.find_edges(x, np.empty(0), x.size, 20, edges)
+    assert n == 19
+    assert ((edges > 1) & (edges < 5)).sum() == 1
+
+
+def test_predictions_follow_the_trees():
+    X = rng(0).normal(size=(50, 3))
+    X[::7, 1] = np.nan
+    out = np.zeros((50, 1))
+    feature = np.array([1, -1, -1])
+    arguments = (
+        np.array([0]), np.array([0]), feature, np.array([0.2, np.nan, np.nan]), np.array([1, -1, -1]),
+        np.array([2, -1, -1]), np.array([0.0, 1.5, -2.5]), np.array([True, False, False]), np.full(3, -1),
+        np.zeros((1, 256), bool),
+    )  # fmt: skip
+    row_kernels.add_trees(X, 0, 50, *arguments, out)
+    assert_array_equal(out[:, 0], np.where(np.isnan(X[:, 1]) | (X[:, 1] <= 0.2), 1.5, -2.5))
