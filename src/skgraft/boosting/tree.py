@@ -23,7 +23,7 @@ class Tree:
     feature : ndarray of int
         The feature that a node asks for, -1 at a leaf.
     threshold : ndarray of float
-        Values up to it go left; NaN at leaves and where categories are asked for.
+        Values up to it go left, all known ones if it is infinite; NaN at leaves and where categories are asked for.
     left, right : ndarray of int
         The children, -1 at a leaf.
     value : ndarray of float
@@ -86,6 +86,8 @@ class Tree:
         among = self.categories[node]
         if among is not None:
             return f"{self._name(node)} in {{{', '.join(map(str, among))}}}"
+        if self.threshold[node] == np.inf:
+            return f"{self._name(node)} is known"
         return f"{self._name(node)} <= {self.threshold[node]:.6g}"
 
     def _lines(self, node: int, depth: int) -> list[str]:
