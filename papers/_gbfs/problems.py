@@ -34,7 +34,7 @@ class Budget:
 
     splits: int = 5
     depths: tuple[int, ...] = (4, 5)
-    trees: int = 300
+    trees: int = 200
     forest: int = 2000
     retrained: int = 500
     leaf: int = paper.FOREST_LEAF
@@ -63,7 +63,7 @@ class Problem:
 
 PAIRS = ((4, 9), (5, 8), (7, 9), (3, 5), (2, 7), (1, 7))  # the paper does not name its six
 SMALL = Budget()
-MEDIUM = Budget(splits=2, trees=200, forest=500, retrained=200)
+MEDIUM = Budget(splits=2, trees=150, forest=500, retrained=200)
 LARGE = Budget(splits=1, depths=(4,), trees=150, forest=200, retrained=100, sizes=(2, 5, 10, 20, 50, 100))
 
 
