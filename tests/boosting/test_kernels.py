@@ -137,9 +137,12 @@ def test_rows_are_parted_in_their_order():
     rows = rng(1).permutation(100).astype(np.uint32)
     goes_left = np.arange(256) % 3 == 0
     parted = rows.copy()
-    middle = kernels.partition(column, goes_left, parted, 20, 90, np.empty(100, np.uint32))
+    seen = np.empty(2, np.int64)
+    middle = kernels.partition(column, goes_left, 4, parted, 20, 90, np.empty(100, np.uint32), seen)
     inside = rows[20:90]
     left = goes_left[column[inside]]
+    assert seen[0] == min(b for b in column[inside] if not goes_left[b] and b != 4)
+    assert seen[1] == (column[inside] == 4).any()
     assert_array_equal(parted, np.concatenate([rows[:20], inside[left], inside[~left], rows[90:]]))
     assert middle == 20 + left.sum()
 

@@ -11,15 +11,20 @@ LARGEST_SCORE = 700.0  # beyond it the exponential is no number
 @njit(cache=True, nogil=True)
 def logistic(f, y, w, first, last, g, h):
     """Write the negative gradient and the curvature of ln(1 + e^-yf), y being 0 or 1; return the weighted loss."""
-    total = 0.0
+    total, product, weight = 0.0, 1.0, w[first]
     for i in range(first, last):
         m = f[i] if y[i] > 0.5 else -f[i]
         e = np.exp(-abs(m))
         wrong = e / (1.0 + e) if m > 0.0 else 1.0 / (1.0 + e)  # probability of the other class
         g[i] = wrong if y[i] > 0.5 else -wrong
         h[i] = e / ((1.0 + e) * (1.0 + e))
-        total += w[i] * (np.log1p(e) + max(-m, 0.0))
-    return total
+        # Σ w·ln(1 + e) = w·ln Π(1 + e) over rows of one weight: a logarithm now and then instead of one a row
+        if w[i] != weight or product > 1e250:
+            total += weight * np.log(product)
+            product, weight = 1.0, w[i]
+        product *= 1.0 + e
+        total += w[i] * max(-m, 0.0)
+    return total + weight * np.log(product)
 
 
 @njit(cache=True, nogil=True)

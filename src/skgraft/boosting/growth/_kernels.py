@@ -326,20 +326,27 @@ def search_sparse(
 
 
 @njit(cache=True, nogil=True)
-def partition(column, goes_left, rows, start, stop, spare):
-    """Put the rows that go left before the others, both in their order; return where the others begin."""
-    at = start
-    n = 0
+def partition(column, goes_left, missing, rows, start, stop, spare, seen):
+    """Put the rows that go left before the others, both in their order; return where the others begin.
+
+    ``seen`` gets the lowest bin of known values that goes right (256 if none does), and whether a value is missing.
+    """
+    at, n = start, np.int64(0)
+    lowest, any_missing = np.int64(256), 0
     for i in range(start, stop):
         r = rows[i]
-        if goes_left[column[r]]:
-            rows[at] = r
-            at += 1
-        else:
-            spare[n] = r
-            n += 1
+        b = np.int64(column[r])
+        left = np.int64(goes_left[b])
+        # both are written, and only one counts: a branch that nobody can predict would take longer
+        rows[at] = r
+        spare[n] = r
+        at += left
+        n += 1 - left
+        any_missing |= b == missing
+        lowest = min(lowest, b + 256 * (left | (b == missing)))
     for i in range(n):
         rows[at + i] = spare[i]
+    seen[0], seen[1] = lowest, any_missing
     return at
 
 

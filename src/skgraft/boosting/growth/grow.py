@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skgraft.boosting.bins import Bins
-from skgraft.boosting.growth.rows import Gradients, Node, Rows
+from skgraft.boosting.growth.rows import Gradients, Node, Parted, Rows
 from skgraft.boosting.growth.screening import MOST_SURVIVORS, Screen
 from skgraft.boosting.growth.search import Search, make_search
 from skgraft.boosting.market import Change, Market
@@ -25,6 +24,7 @@ class Split:
     """How a node is split: the feature, the bins that go left, and the gain."""
 
     feature: int
+    code: int
     goes_left: NDArray[np.bool_]
     gain: float
     sees_missing: bool = False
@@ -73,7 +73,6 @@ class Grower:
         self._search: Search = make_search(bins, limits.min_samples_leaf, crew)
         layout = bins.layout
         self._searchable = layout.n_bins > 0
-        self._with_missing: dict[int, bool] = {}
         self.screen = Screen(layout.n_features, layout.is_categorical) if screening else None
 
     def root_gains(self, gradients: Gradients, output: int) -> Array:
@@ -108,11 +107,6 @@ class Grower:
             The priced features to search; by default all.
         """
         return _Growth(self, gradients, market, at, pool).run()
-
-    def _has_missing(self, feature: int, column: NDArray[np.uint8]) -> bool:
-        if feature not in self._with_missing:
-            self._with_missing[feature] = bool((column == self.bins.layout.missing).any())
-        return self._with_missing[feature]
 
     def _can_split(self, rows: Rows, node: Node) -> bool:
         _, weight = rows.gradients.decode(node.total)
@@ -266,64 +260,59 @@ class _Growth:
         if feature in layout.categories:
             goes_left[self._left_categories(node, feature, code)] = True
         else:
-            goes_left[: self._last_left(node, feature, code // 2) + 1] = True
+            goes_left[: code // 2 + 1] = True
             goes_left[layout.missing] = code % 2 == 1
-        return Split(feature, goes_left, gain)
-
-    def _last_left(self, node: Node, feature: int, b: int) -> int:
-        """Return the last bin to go left: of bins after b without rows of the node, about half in terms of values."""
-        layout = self._grower.bins.layout
-        here = self._grower.bins.column(feature)[self._rows.rows[node.start : node.stop]]
-        above = here[(here > b) & (here != layout.missing)]
-        if not above.size:
-            return int(layout.n_bins[feature]) - 1  # only missing values go right
-        edges = layout.edges[layout.starts[feature] + b : layout.starts[feature] + int(above.min())]
-        return b + int(np.argmin(np.abs(edges - (0.5 * edges[0] + 0.5 * edges[-1]))))
+        return Split(feature, code, goes_left, gain)
 
     def _left_categories(self, node: Node, feature: int, code: int) -> Index:
         """Order the categories as the search did, and return those of the left side."""
-        cells = self._category_cells(node, feature)
-        return np.asarray(_ordered(cells, self._grower.bins.layout, feature, self._rows)[: code + 1])
+        from skgraft.boosting.growth._kernels import category_histogram, order_categories
 
-    def _category_cells(self, node: Node, feature: int) -> NDArray[np.int64]:
-        from skgraft.boosting.growth._kernels import category_histogram
-
-        rows = self._rows
-        cells = np.zeros((rows.values.shape[0], self._grower.bins.layout.stride), np.int64)
-        column = self._grower.bins.column(feature)
-        category_histogram(column, rows.rows, rows.values, node.start, node.stop, cells)
-        return cells
+        layout, rows = self._grower.bins.layout, self._rows
+        cells = np.zeros((rows.values.shape[0], layout.stride), np.int64)
+        category_histogram(self._grower.bins.column(feature), rows.rows, rows.values, node.start, node.stop, cells)
+        order, mean = np.empty(layout.stride, np.int64), np.empty(layout.stride)
+        shift = rows.gradients.weights.shift
+        order_categories(cells, 0, layout.n_bins[feature], layout.stride, shift, order, mean)
+        return order[: code + 1]
 
     def _apply(self, node: Node, split: Split) -> tuple[Node, Node]:
-        grown = self._grown
+        grown, layout = self._grown, self._grower.bins.layout
         column = self._grower.bins.column(split.feature)
-        mark: Hashable = (split.feature, split.goes_left.tobytes())
-        left, right = self._rows.split(node, column, split.goes_left, mark, len(grown.nodes))
-        grown.splits[node.index] = self._with_the_unseen(node, split, left, right, column)
+        is_set = split.feature in layout.categories
+        mark: Hashable = (split.feature, split.goes_left.tobytes() if is_set else split.code)
+        parted = self._rows.split(node, column, split.goes_left, layout.missing, mark)
+        left, right = parted.left, parted.right
+        left.index, right.index = len(grown.nodes), len(grown.nodes) + 1
+        finish = self._with_other_categories if is_set else self._with_gap
+        grown.splits[node.index] = finish(node, split, parted)
         grown.children[node.index] = (left.index, right.index)
         grown.nodes += [left, right]
         return left, right
 
-    def _with_the_unseen(self, node: Node, split: Split, left: Node, right: Node, column: NDArray[np.uint8]) -> Split:
-        """Send what no row of the node shows, missing values or a category, to the heavier child."""
-        layout, decode = self._grower.bins.layout, self._rows.gradients.decode
-        heavier = decode(left.total)[1] >= decode(right.total)[1]
+    def _is_left_heavier(self, parted: Parted) -> bool:
+        """Tell where what no row of the node showed shall go: with the heavier child."""
+        decode = self._rows.gradients.decode
+        return decode(parted.left.total)[1] >= decode(parted.right.total)[1]
+
+    def _with_other_categories(self, node: Node, split: Split, parted: Parted) -> Split:
+        """Say where categories go that the node has not."""
+        column = self._grower.bins.column(split.feature)
+        seen = np.bincount(column[self._rows.rows[node.start : node.stop]], minlength=256) > 0
+        goes_left = np.where(seen, split.goes_left, self._is_left_heavier(parted))
+        return replace(split, goes_left=goes_left, sees_missing=parted.has_missing)
+
+    def _with_gap(self, node: Node, split: Split, parted: Parted) -> Split:  # noqa: ARG002 -- as for categories
+        """Say where values in the gap between both sides go: about half of it to the left."""
+        layout = self._grower.bins.layout
+        b = split.code // 2
+        last = int(layout.n_bins[split.feature]) - 1  # if only missing values go right, all others go left
+        if parted.lowest_right < 256:
+            first = layout.starts[split.feature]
+            edges = layout.edges[first + b : first + parted.lowest_right]
+            last = b + int(np.argmin(np.abs(edges - (0.5 * edges[0] + 0.5 * edges[-1]))))
         goes_left = split.goes_left.copy()
-        here = self._rows.rows[node.start : node.stop]
-        if split.feature in layout.categories:
-            seen = np.bincount(column[here], minlength=256) > 0
-            goes_left[~seen] = heavier
-            return replace(split, goes_left=goes_left, sees_missing=bool(seen[layout.missing]))
-        sees = self._grower._has_missing(split.feature, column)  # noqa: SLF001
-        sees = sees and bool((column[here] == layout.missing).any())
-        if not sees:
-            goes_left[layout.missing] = heavier
-        return replace(split, goes_left=goes_left, sees_missing=sees)
-
-
-def _ordered(cells: NDArray[np.int64], layout: Any, feature: int, rows: Rows) -> Index:
-    from skgraft.boosting.growth._kernels import order_categories
-
-    order, mean = np.empty(layout.stride, np.int64), np.empty(layout.stride)
-    n = order_categories(cells, 0, layout.n_bins[feature], layout.stride, rows.gradients.weights.shift, order, mean)
-    return order[:n]
+        goes_left[: last + 1] = True
+        if not parted.has_missing:
+            goes_left[layout.missing] = self._is_left_heavier(parted)
+        return replace(split, goes_left=goes_left, sees_missing=parted.has_missing)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,6 +121,15 @@ class Node:
         return self.stop - self.start
 
 
+class Parted(NamedTuple):
+    """The two parts of a node, the lowest known bin of the right one, and whether there were missing values."""
+
+    left: Node
+    right: Node
+    lowest_right: int
+    has_missing: bool
+
+
 class Rows:
     """Rows in the order of the nodes, and their values side by side."""
 
@@ -146,21 +156,22 @@ class Rows:
         return Node(0, 0, self.rows.size, self.gradients.values.sum(axis=1), (output,))
 
     def split(
-        self, node: Node, column: NDArray[np.uint8], goes_left: NDArray[np.bool_], mark: Hashable, index: int
-    ) -> tuple[Node, Node]:
-        """Split a node by the bins of a column; the children get the numbers ``index`` and ``index + 1``."""
+        self, node: Node, column: NDArray[np.uint8], goes_left: NDArray[np.bool_], missing: int, mark: Hashable
+    ) -> Parted:
+        """Split a node by the bins of a column; ``mark`` names the split, for the children's paths."""
         from skgraft.boosting.growth._kernels import gather, partition
 
-        middle = partition(column, goes_left, self.rows, node.start, node.stop, self._spare)
+        seen = np.empty(2, np.int64)
+        middle = partition(column, goes_left, missing, self.rows, node.start, node.stop, self._spare, seen)
         self._whole = False
         children = []
         for side, (start, stop) in enumerate(((node.start, middle), (middle, node.stop))):
             total = np.empty_like(node.total)
             gather(self.gradients.values, self.rows, start, stop, self._gathered, total)
             path = (*node.path, (mark, side))
-            children.append(Node(index + side, start, stop, total, path, parent=node, is_left=side == 0))
+            children.append(Node(-1, start, stop, total, path, parent=node, is_left=side == 0))
         children[0].sibling, children[1].sibling = children[1], children[0]
-        return children[0], children[1]
+        return Parted(children[0], children[1], int(seen[0]), bool(seen[1]))
 
     def spread(self, node: Node) -> float:
         """Return the squared error of a node around its mean, which no split can lower by more; rounded up."""

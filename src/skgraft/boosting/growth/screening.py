@@ -78,6 +78,7 @@ class Screen:
         self._most = int(np.clip(n_features // FEATURES_A_REFERENCE, 1, MOST_REFERENCES))
         self._memory: OrderedDict[Hashable, Memory] = OrderedDict()
         self._bytes = 0
+        self._visited: set[Hashable] = set()
 
     def survivors(self, rows: Rows, node: Node, features: Index, price: Array, best: float) -> Index:
         """Return the features whose gain may exceed ``best`` and their price."""
@@ -98,6 +99,10 @@ class Screen:
     def remember(self, rows: Rows, node: Node, features: Index, gains: Array, *, everything: bool) -> None:
         """Note the gains of features at a node; ``everything`` says that all priced ones were searched."""
         if rows.is_flat(node):
+            return
+        if node.parent is not None and node.path not in self._visited:
+            # most paths below the root are never seen again, and a memory of them would be made for nothing
+            self._visited.add(node.path)
             return
         memory = self._memory.get(node.path)
         if not everything and memory is not None and features.size * FEATURES_A_REFERENCE < self._n_features:
