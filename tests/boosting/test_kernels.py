@@ -93,8 +93,8 @@ def test_searches_find_the_best_gain(weighted, n):
     stored = np.empty((d, 2, len(values), stride), np.int64)
     features, slots = np.arange(d), np.arange(2)
     kernels.search_nodes(
-        x, features, 0, d, order, values, starts, stops, False, totals, bins, flags, stride, shift, 2.0,
-        features, slots, stored, gains, codes,
+        x, features, 0, d, order, values, starts, stops, False, flags, totals, bins, flags, stride, shift, 2.0,
+        np.zeros(d), np.zeros(2), np.zeros(2), np.zeros(2), features, slots, stored, gains, codes,
     )  # fmt: skip
     for f in range(d):
         for k in range(2):
@@ -105,12 +105,52 @@ def test_searches_find_the_best_gain(weighted, n):
     parents = stored.sum(axis=1, keepdims=True)
     small = np.array([0])
     again, codes_again = np.empty((d, 2)), np.empty((d, 2), np.int32)
+    no_bar = np.zeros(d), np.zeros(2), np.zeros(2), np.zeros(2)
     kernels.search_pairs(
         x, features, 0, d, order, values, starts[:1], stops[:1], small, totals, bins, flags, stride, shift, 2.0,
-        features, np.array([0]), parents, slots, np.empty_like(stored), again, codes_again,
+        *no_bar, features, np.array([0]), parents, slots, np.empty_like(stored), again, codes_again,
     )  # fmt: skip
     assert_array_equal(again, gains)
     assert_array_equal(codes_again, codes)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("skewed", [False, True])
+@pytest.mark.parametrize("n", [40, 300, 3000])
+def test_what_is_said_not_to_reach_a_bar_does_not(weighted, skewed, n):
+    """Features are left out by coarse histograms and by a few splits, and never one that gains the bar."""
+    x, gradients, _ = setting(weighted, missing=False, n=n, d=200, n_bins=100, seed=n)
+    g = np.where(rng(1).uniform(size=n) < (0.1 if skewed else 0.5), 0.9, -0.05 if skewed else -0.9)
+    gradients = quantise_gradients(g + 0.01 * rng(2).normal(size=n), gradients.weights, None, ALONE)
+    x[0] = np.argsort(np.argsort(gradients.z)) * 100 // n
+    d, stride, features = 200, 101, np.arange(200)
+    order = np.arange(n, dtype=np.uint32)
+    totals = gradients.values.sum(axis=1, keepdims=True)
+    whole = np.array([0]), np.array([n])
+    mean = (totals[0, 0] if weighted else gradients.decode(totals[:, 0])[0]) / gradients.decode(totals[:, 0])[1]
+    rise, fall = np.array([gradients.z.max() - mean]), np.array([mean - gradients.z.min()])
+
+    def search(bar, siftable):
+        gains, codes = np.empty((d, 1)), np.empty((d, 1), np.int32)
+        kernels.search_nodes(
+            x, features, 0, d, order, gradients.values, *whole, False, np.full(d, siftable), totals,
+            np.full(d, 100, np.int32), np.zeros(d, bool), stride, gradients.weights.shift, 2.0, np.full(d, bar),
+            np.zeros(1), rise, fall, features, np.array([-1]), np.empty((0, 0, 0, 0), np.int64), gains, codes,
+        )  # fmt: skip
+        return gains[:, 0], codes[:, 0]
+
+    exact, exact_codes = search(0.0, siftable=False)
+    for bar in np.quantile(exact, [0.1, 0.9, 1.0]) * np.array([1.0, 1.1, 1.0 - 1e-9]):
+        for siftable in (False, True):
+            gains, codes = search(bar, siftable)
+            reached = exact >= bar
+            assert_array_equal(gains[reached], exact[reached])
+            assert_array_equal(codes[reached], exact_codes[reached])
+            known = codes >= 0
+            assert_array_equal(gains[known], exact[known])
+            assert (gains[~known] == bar).all()
+    if n == 300 and not skewed:
+        assert (search(3.0 * np.median(exact), siftable=True)[1] < 0).mean() > 0.5
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -125,7 +165,7 @@ def test_a_set_of_categories_is_the_best_of_all_sets(weighted):
         cells[:, :stride] = histogram(x[f], gradients.values, stride)
         gain, _ = kernels.best_split(
             cells, 0, 5, True, stride, totals, 0, gradients.weights.shift, 1.0,
-            np.empty((len(cells), 256), np.int64), np.empty(256), np.empty(256, np.int64),
+            0.0, 0.0, 0.0, np.empty((len(cells), 256), np.int64), np.empty(256), np.empty(256, np.int64),
         )  # fmt: skip
         every = [set_ for k in range(1, 6) for set_ in combinations(range(6), k)]
         best = max(gain_of(gradients.z, u, np.isin(x[f], set_)) for set_ in every if 0 < np.isin(x[f], set_).sum() < 80)
@@ -177,10 +217,9 @@ def test_the_bound_of_the_screen_holds():
         across = np.sqrt(length**2 - along**2)
         out = np.empty(1, np.intp)
         for price, wins in ((0.999999 * (v @ new) ** 2, 1), (1.000001 * length**2, 0)):
-            kept = kernels.may_win(
-                np.array([0]), np.array([root / cap], np.float32) * np.float32(1.000001), np.zeros(1, np.uint8),
-                np.array([along]), np.array([across]), length, 0.0, np.array([price]), 0.0, out,
-            )  # fmt: skip
+            share = np.array([root / cap], np.float32) * np.float32(1.000001)
+            prices = np.array([price])
+            kept = kernels.may_win(np.array([0]), share, along, across, length, 0.0, prices, 0.0, out)
             assert kept == wins
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,6 +28,13 @@ class DenseBins:
     def n_rows(self) -> int:
         """Number of rows."""
         return self.bins.shape[1]
+
+    @cached_property
+    def is_complete(self) -> NDArray[np.bool_]:
+        """Whether each feature holds numbers and no missing ones."""
+        missing = np.uint8(self.layout.missing)
+        known = np.array([not (column == missing).any() for column in self.bins], bool)
+        return known & ~self.layout.is_categorical
 
     def column(self, feature: int) -> NDArray[np.uint8]:
         """Return the bins of one feature."""

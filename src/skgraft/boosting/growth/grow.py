@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from skgraft.boosting.bins import Bins
 from skgraft.boosting.growth.rows import Gradients, Node, Parted, Rows
 from skgraft.boosting.growth.screening import MOST_SURVIVORS, Screen
-from skgraft.boosting.growth.search import Search, make_search
+from skgraft.boosting.growth.search import EXACT, Bars, Search, make_search
 from skgraft.boosting.market import Change, Market
 from skgraft.boosting.threads import Crew
 
@@ -84,10 +84,10 @@ class Grower:
         if not self._can_split(rows, root):
             return out
         self._search.begin(rows)
-        gains, _ = self._search.gains(features, [root], None, keep=False)
+        gains, _ = self._search.gains(features, [root])
         out[features] = gains[:, 0]
         if self.screen is not None:
-            self.screen.remember(rows, root, features, gains[:, 0], everything=True)
+            self.screen.remember(rows, root, features, gains[:, 0])
         return out
 
     def grow(
@@ -174,17 +174,24 @@ class _Growth:
         fresh = free.copy()
         fresh[old] = False
         self._add(tables, old, nodes, None if again else "free", keep=keep)
-        self._add(tables, np.flatnonzero(fresh), nodes, None, keep=False)
+        self._add(tables, np.flatnonzero(fresh), nodes)
         priced = np.flatnonzero((price > 0.0) & (price < np.inf) & self._may)
         if priced.size:
             self._add_priced(tables, priced, nodes, keep=keep, again=again)
         return tables
 
     def _add(
-        self, tables: list[list[Table]], features: Index, nodes: list[Node], group: str | None, *, keep: bool
+        self,
+        tables: list[list[Table]],
+        features: Index,
+        nodes: list[Node],
+        group: str | None = None,
+        *,
+        keep: bool = False,
+        bars: Bars = EXACT,
     ) -> None:
         if features.size and nodes:
-            gains, codes = self._search.gains(features, nodes, group, keep=keep)
+            gains, codes = self._search.gains(features, nodes, group, keep=keep, bars=bars)
             for k in range(len(nodes)):
                 tables[k].append(Table(features, gains[:, k], codes[:, k]))
 
@@ -195,34 +202,33 @@ class _Growth:
         price = self._market.price
         lowest = price[priced].min()
         everywhere = []
+        bests = np.zeros(len(nodes))
         for k, node in enumerate(nodes):
-            best = max((float(table.gains.max()) for table in tables[k]), default=0.0)
+            best = bests[k] = max((float(table.gains.max()) for table in tables[k]), default=0.0)
             # exploring, the gains at the root are wanted for their own sake
             if screen is not None and (self._pool is None or node.parent is not None):
                 if self._rows.spread(node) < lowest + best:
                     continue
                 left = priced if again else screen.survivors(self._rows, node, priced, price, best)
                 if left.size <= MOST_SURVIVORS * priced.size:
-                    self._add_survivors(tables, left, nodes, k)
+                    self._add_survivors(tables, left, nodes, k, Bars(price[left], bests[[k]]))
                     continue
             everywhere.append(k)
         chosen = [nodes[k] for k in everywhere]
         found: list[list[Table]] = [[] for _ in chosen]
-        self._add(found, priced, chosen, None if again else "priced", keep=keep)
+        bars = EXACT if screen is None or self._pool is not None else Bars(price[priced], bests[everywhere])
+        self._add(found, priced, chosen, None if again else "priced", keep=keep, bars=bars)
         for k, node, (table,) in zip(everywhere, chosen, found, strict=True):
             tables[k].append(table)
             if self._pool is not None and node.parent is None:
                 self._grown.root_gains = table.features, table.gains
             if screen is not None and self._pool is None:
-                screen.remember(self._rows, node, priced, table.gains, everything=True)
+                screen.remember(self._rows, node, priced, table.gains)
 
-    def _add_survivors(self, tables: list[list[Table]], features: Index, nodes: list[Node], k: int) -> None:
+    def _add_survivors(self, tables: list[list[Table]], features: Index, nodes: list[Node], k: int, bars: Bars) -> None:
         found: list[list[Table]] = [[]]
-        self._add(found, features, [nodes[k]], None, keep=False)
+        self._add(found, features, [nodes[k]], bars=bars)
         tables[k] += found[0]
-        screen = self._grower.screen
-        if found[0] and screen is not None and self._pool is None:
-            screen.remember(self._rows, nodes[k], features, found[0][0].gains, everything=False)
 
     def _update(self, nodes: list[Node], tables: list[list[Table]], first: int, changed: Change) -> None:
         """Let the nodes to come see the new prices."""
@@ -236,7 +242,7 @@ class _Growth:
         fallen = changed.fallen[self._may[changed.fallen] | (self._market.price[changed.fallen] == 0.0)]
         fallen = fallen[self._grower._searchable[fallen]]  # noqa: SLF001
         found: list[list[Table]] = [[] for _ in rest]
-        self._add(found, fallen, rest, None, keep=False)
+        self._add(found, fallen, rest)
         for k in range(len(rest)):
             tables[first + k] += found[k]
 
@@ -247,7 +253,7 @@ class _Growth:
         price = self._market.price
         best, chosen = self._rows.gradients.least_gain, None
         for table in tables:
-            net = table.gains - price[table.features]
+            net = np.where(table.codes >= 0, table.gains - price[table.features], -np.inf)
             i = int(np.argmax(net))
             feature = int(table.features[i])
             if net[i] > best or (chosen is not None and net[i] == best and feature < chosen[0]):

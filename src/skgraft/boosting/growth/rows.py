@@ -114,6 +114,7 @@ class Node:
     sibling: Node | None = None
     is_left: bool = True
     squares: float = -1.0
+    slopes: tuple[float, float] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -193,6 +194,16 @@ class Rows:
             g = self.gradients
             node.squares = sum_of_squares(g.z, g.weights.u, self.rows, node.start, node.stop)
         return node.squares
+
+    def slopes(self, node: Node) -> tuple[float, float]:
+        """Return how far the gradients of a node reach above and below their mean, in whole numbers."""
+        from skgraft.boosting.growth._kernels import extremes
+
+        if node.slopes is None:
+            q, u = self.gradients.decode(node.total)
+            low, high = extremes(self.gradients.z, self.rows, node.start, node.stop)
+            node.slopes = max(float(high) - q / u, 0.0) + 1e-6, max(q / u - float(low), 0.0) + 1e-6
+        return node.slopes
 
     def length(self, node: Node) -> float:
         """Return √(Σ s·(g - mean)²) of a node."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,7 +20,38 @@ SUBTRACT_FROM = 3000  # rows of a node whose histograms are kept, for one of its
 SUBTRACTION = 300  # rows whose adding up takes as long as a subtraction
 MOST_KEPT = 2**28  # bytes of histograms kept for the next level
 
+NO_BAR = -1e300  # finite, since the compiled search knows no infinities
 NOTHING = np.empty((0, 0, 0, 0), np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Bars:
+    """What a feature must gain at a node to be of interest: its price, and what the node has without it.
+
+    A node whose best is NaN has no bar.
+    """
+
+    price: Array | None = None
+    best: Array | None = None
+
+    def scaled(self, features: Index, nodes: list[Node], rows: Rows) -> tuple[Array, Array, Array, Array]:
+        """Return both in units of whole numbers, and how far the gradients of each node reach from their mean."""
+        if self.price is None or self.best is None:
+            zeros = np.zeros(len(nodes))
+            return np.zeros(features.size), zeros, zeros, zeros
+        factor = rows.gradients.factor
+        slopes = np.array([rows.slopes(node) for node in nodes])
+        # gradients that are almost equal leave too little beside rounding to judge by
+        none = np.isnan(self.best) | [rows.is_flat(node) for node in nodes]
+        best = np.where(none, NO_BAR, self.best / factor)
+        return self.price / factor, best, slopes[:, 0].copy(), slopes[:, 1].copy()
+
+    def at(self, which: list[int]) -> Bars:
+        """Return the bars of some nodes."""
+        return self if self.best is None else Bars(self.price, self.best[which])
+
+
+EXACT = Bars()
 
 
 class Search(Protocol):
@@ -31,10 +63,13 @@ class Search(Protocol):
     def next_level(self) -> None:
         """Start a level: what was kept of the present one serves the next."""
 
-    def gains(self, features: Index, nodes: list[Node], group: str | None, *, keep: bool) -> tuple[Array, Codes]:
+    def gains(
+        self, features: Index, nodes: list[Node], group: str | None = None, *, keep: bool = False, bars: Bars = EXACT
+    ) -> tuple[Array, Codes]:
         """Return the gain and the code of the best split, (n_features, n_nodes).
 
         ``group`` names features that are searched again at the next level: with ``keep`` their histograms are kept.
+        Of features that do not reach the bar only that may be said, by the bar and the code -1.
         """
         ...
 
@@ -104,7 +139,9 @@ class DenseSearch:
         for group in self._started:
             self._kept[group].forget()
 
-    def gains(self, features: Index, nodes: list[Node], group: str | None, *, keep: bool) -> tuple[Array, Codes]:
+    def gains(
+        self, features: Index, nodes: list[Node], group: str | None = None, *, keep: bool = False, bars: Bars = EXACT
+    ) -> tuple[Array, Codes]:
         """Return the gain and the code of the best split, (n_features, n_nodes)."""
         shape = features.size, len(nodes)
         gains, codes = np.zeros(shape), np.full(shape, -1, np.int32)
@@ -113,13 +150,13 @@ class DenseSearch:
         kept = self._group(group, features)
         place = None if kept is None else kept.place(features)
         if kept is None or place is None:
-            self._direct(features, nodes, list(range(len(nodes))), None, gains, codes)
+            self._direct(features, nodes, list(range(len(nodes))), bars, None, gains, codes)
         else:
             if keep:
                 kept.make_room(nodes, *self._cell_shape)
             pairs, alone = _pair_up(nodes, kept)
-            self._direct(features, nodes, alone, (kept, place), gains, codes)
-            self._subtract(features, nodes, pairs, (kept, place), gains, codes)
+            self._direct(features, nodes, alone, bars, (kept, place), gains, codes)
+            self._subtract(features, nodes, pairs, bars, (kept, place), gains, codes)
         gains *= self._rows.gradients.factor
         return gains, codes
 
@@ -152,6 +189,7 @@ class DenseSearch:
         features: Index,
         nodes: list[Node],
         which: list[int],
+        bars: Bars,
         kept: tuple[_Kept, Index] | None,
         gains: Array,
         codes: Codes,
@@ -170,12 +208,14 @@ class DenseSearch:
         g = np.empty((features.size, len(which)))
         c = np.empty((features.size, len(which)), np.int32)
         rows, common = self._rows, self._common()
+        scaled = bars.at(which).scaled(features, chosen, rows)
         kernel: Any = search_nodes
 
         def search(first: int, last: int) -> None:
             kernel(
-                self._bins.bins, features, first, last, rows.rows, rows.values, starts, stops, rows.is_whole, totals,
-                *common, place, slots, stored, g, c,
+                self._bins.bins, features, first, last, rows.rows, rows.values, starts, stops, rows.is_whole,
+                self._bins.is_complete, totals,
+                *common, *scaled, place, slots, stored, g, c,
             )  # fmt: skip
 
         self._crew.run(search, features.size, features.size * (float((stops - starts).sum()) + 300.0), unit=4)
@@ -186,6 +226,7 @@ class DenseSearch:
         features: Index,
         nodes: list[Node],
         pairs: list[tuple[Node, list[int]]],
+        bars: Bars,
         kept: tuple[_Kept, Index],
         gains: Array,
         codes: Codes,
@@ -205,12 +246,13 @@ class DenseSearch:
         slots = np.array([store.slot_now.get(node.index, -1) for node in both])
         g, c = np.empty((features.size, len(both))), np.empty((features.size, len(both)), np.int32)
         rows, common = self._rows, self._common()
+        scaled = _for_both(bars, nodes, pairs).scaled(features, both, rows)
         kernel: Any = search_pairs
 
         def search(first: int, last: int) -> None:
             kernel(
                 self._bins.bins, features, first, last, rows.rows, rows.values, starts, stops, small, totals,
-                *common, place, parent_slots, store.before, slots, store.now, g, c,
+                *common, *scaled, place, parent_slots, store.before, slots, store.now, g, c,
             )  # fmt: skip
 
         self._crew.run(search, features.size, features.size * (float((stops - starts).sum()) + 300.0), unit=4)
@@ -218,6 +260,17 @@ class DenseSearch:
             for k in wanted:
                 at = 2 * p + (0 if nodes[k].is_left else 1)
                 gains[:, k], codes[:, k] = g[:, at], c[:, at]
+
+
+def _for_both(bars: Bars, nodes: list[Node], pairs: list[tuple[Node, list[int]]]) -> Bars:
+    """Return the bars of both siblings of every pair; one that nobody asked for has none."""
+    if bars.best is None:
+        return bars
+    best = np.full(2 * len(pairs), np.nan)
+    for p, (_, wanted) in enumerate(pairs):
+        for k in wanted:
+            best[2 * p + (0 if nodes[k].is_left else 1)] = bars.best[k]
+    return Bars(bars.price, best)
 
 
 def _pair_up(nodes: list[Node], kept: _Kept) -> tuple[list[tuple[Node, list[int]]], list[int]]:
@@ -260,9 +313,10 @@ class SparseSearch:
         self,
         features: Index,
         nodes: list[Node],
-        group: str | None,  # noqa: ARG002 -- nothing is kept
+        group: str | None = None,  # noqa: ARG002 -- nothing is kept
         *,
-        keep: bool,  # noqa: ARG002
+        keep: bool = False,  # noqa: ARG002
+        bars: Bars = EXACT,
     ) -> tuple[Array, Codes]:
         """Return the gain and the code of the best split, (n_features, n_nodes)."""
         from skgraft.boosting.growth._kernels import label_nodes, search_sparse
@@ -277,12 +331,14 @@ class SparseSearch:
             label_nodes(self._rows.rows, node.start, node.stop, k, self._node_of)
         totals = np.stack([node.total for node in nodes], axis=1)
         min_leaf = self._min_leaf / gradients.weights.unit
+        scaled = bars.scaled(features, nodes, self._rows)
+        kernel: Any = search_sparse
 
         def search(first: int, last: int) -> None:
-            search_sparse(
+            kernel(
                 bins.starts, bins.rows, bins.bins, bins.zero, features, first, last, self._node_of, gradients.values,
                 totals, layout.n_bins, layout.is_categorical, layout.stride, gradients.weights.shift, min_leaf,
-                gains, codes,
+                *scaled, gains, codes,
             )  # fmt: skip
 
         entries = bins.rows.size / max(1, layout.n_features)
