@@ -119,11 +119,11 @@ def test_searches_find_the_best_gain(weighted, n):
 @pytest.mark.parametrize("n", [40, 300, 3000])
 def test_what_is_said_not_to_reach_a_bar_does_not(weighted, skewed, n):
     """Features are left out by coarse histograms and by a few splits, and never one that gains the bar."""
-    x, gradients, _ = setting(weighted, missing=False, n=n, d=200, n_bins=100, seed=n)
+    x, gradients, _ = setting(weighted, missing=False, n=n, d=200, n_bins=250, seed=n)
     g = np.where(rng(1).uniform(size=n) < (0.1 if skewed else 0.5), 0.9, -0.05 if skewed else -0.9)
     gradients = quantise_gradients(g + 0.01 * rng(2).normal(size=n), gradients.weights, None, ALONE)
-    x[0] = np.argsort(np.argsort(gradients.z)) * 100 // n
-    d, stride, features = 200, 101, np.arange(200)
+    x[0] = np.argsort(np.argsort(gradients.z)) * 250 // n
+    d, stride, features = 200, 251, np.arange(200)
     order = np.arange(n, dtype=np.uint32)
     totals = gradients.values.sum(axis=1, keepdims=True)
     whole = np.array([0]), np.array([n])
@@ -134,7 +134,7 @@ def test_what_is_said_not_to_reach_a_bar_does_not(weighted, skewed, n):
         gains, codes = np.empty((d, 1)), np.empty((d, 1), np.int32)
         kernels.search_nodes(
             x, features, 0, d, order, gradients.values, *whole, False, np.full(d, siftable), totals,
-            np.full(d, 100, np.int32), np.zeros(d, bool), stride, gradients.weights.shift, 2.0, np.full(d, bar),
+            np.full(d, 250, np.int32), np.zeros(d, bool), stride, gradients.weights.shift, 2.0, np.full(d, bar),
             np.zeros(1), rise, fall, features, np.array([-1]), np.empty((0, 0, 0, 0), np.int64), gains, codes,
         )  # fmt: skip
         return gains[:, 0], codes[:, 0]
@@ -150,7 +150,7 @@ def test_what_is_said_not_to_reach_a_bar_does_not(weighted, skewed, n):
             assert_array_equal(gains[known], exact[known])
             assert (gains[~known] == bar).all()
     if n == 300 and not skewed:
-        assert (search(3.0 * np.median(exact), siftable=True)[1] < 0).mean() > 0.5
+        assert (search(4.0 * np.median(exact), siftable=True)[1] < 0).mean() > 0.5
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -178,7 +178,7 @@ def test_rows_are_parted_in_their_order():
     goes_left = np.arange(256) % 3 == 0
     parted = rows.copy()
     seen = np.empty(2, np.int64)
-    middle = kernels.partition(column, goes_left, 4, parted, 20, 90, np.empty(100, np.uint32), seen)
+    middle = row_kernels.partition(column, goes_left, 4, parted, 20, 90, np.empty(100, np.uint32), seen)
     inside = rows[20:90]
     left = goes_left[column[inside]]
     assert seen[0] == min(b for b in column[inside] if not goes_left[b] and b != 4)
@@ -191,10 +191,10 @@ def test_sums_over_nodes():
     _, gradients, u = setting(weighted=True)
     rows = rng(2).permutation(500).astype(np.uint32)
     z = gradients.z.astype(float)
-    squares = kernels.sum_of_squares(gradients.z, gradients.weights.u, rows, 10, 300)
+    squares = row_kernels.sum_of_squares(gradients.z, gradients.weights.u, rows, 10, 300)
     assert_allclose(squares, (u * z**2)[rows[10:300]].sum())
     before = rng(3).integers(-1000, 1000, 290).astype(np.int32)
-    both, other = kernels.products(gradients.z, gradients.weights.u, rows, 10, 300, before)
+    both, other = row_kernels.products(gradients.z, gradients.weights.u, rows, 10, 300, before)
     assert_allclose(both, (u[rows[10:300]] * z[rows[10:300]] * before).sum())
     assert_allclose(other, (u[rows[10:300]] * before).sum())
     g, h, w = rng(4).normal(size=(3, 500))
@@ -219,7 +219,7 @@ def test_the_bound_of_the_screen_holds():
         for price, wins in ((0.999999 * (v @ new) ** 2, 1), (1.000001 * length**2, 0)):
             share = np.array([root / cap], np.float32) * np.float32(1.000001)
             prices = np.array([price])
-            kept = kernels.may_win(np.array([0]), share, along, across, length, 0.0, prices, 0.0, out)
+            kept = row_kernels.may_win(np.array([0]), share, along, across, length, 0.0, prices, 0.0, out)
             assert kept == wins
 
 

@@ -1,4 +1,4 @@
-"""Compiled loops over rows: gradients of the losses, their quantisation, leaf sums, and predictions."""
+"""Compiled loops over rows: gradients of the losses, their quantisation, nodes and leaves, and predictions."""
 
 from __future__ import annotations
 
@@ -150,3 +150,118 @@ def add_trees(X, first, last, roots, outputs, feature, threshold, left, right, v
                     goes_left = a <= threshold[node]
                 node = left[node] if goes_left else right[node]
             out[i, outputs[t]] += value[node]
+
+
+@njit(cache=True, nogil=True)
+def partition(column, goes_left, missing, rows, start, stop, spare, seen):
+    """Put the rows that go left before the others, both in their order; return where the others begin.
+
+    ``seen`` gets the lowest bin of known values that goes right (256 if none does), and whether a value is missing.
+    """
+    at, n = start, np.int64(0)
+    lowest, any_missing = np.int64(256), 0
+    for i in range(start, stop):
+        r = rows[i]
+        b = np.int64(column[r])
+        left = np.int64(goes_left[b])
+        # both are written, and only one counts: a branch that nobody can predict would take longer
+        rows[at] = r
+        spare[n] = r
+        at += left
+        n += 1 - left
+        any_missing |= b == missing
+        lowest = min(lowest, b + 256 * (left | (b == missing)))
+    for i in range(n):
+        rows[at + i] = spare[i]
+    seen[0], seen[1] = lowest, any_missing
+    return at
+
+
+@njit(cache=True, nogil=True)
+def gather(values, rows, start, stop, out, total):
+    """Copy the values of a node's rows side by side, and add them up."""
+    for c in range(values.shape[0]):
+        v, o = values[c], out[c]
+        s = np.int64(0)
+        for i in range(start, stop):
+            a = v[rows[i]]
+            o[i] = a
+            s += a
+        total[c] = s
+
+
+@njit(cache=True, nogil=True)
+def label_nodes(rows, start, stop, node, node_of):
+    """Note which node the rows are in."""
+    for i in range(start, stop):
+        node_of[rows[i]] = node
+
+
+@njit(cache=True, nogil=True)
+def sum_of_squares(z, u, rows, start, stop):
+    """Return Σ u·z² over the rows of a node; u is empty where all weigh one."""
+    total = 0.0
+    if u.shape[0] == 0:
+        for i in range(start, stop):
+            a = np.float64(z[rows[i]])
+            total += a * a
+    else:
+        for i in range(start, stop):
+            r = rows[i]
+            a = np.float64(z[r])
+            total += np.float64(u[r]) * a * a
+    return total
+
+
+@njit(cache=True, nogil=True)
+def extremes(z, rows, start, stop):
+    """Return the smallest and the largest gradient of a node."""
+    low, high = z[rows[start]], z[rows[start]]
+    for i in range(start, stop):
+        a = z[rows[i]]
+        low = min(low, a)
+        high = max(high, a)
+    return low, high
+
+
+@njit(cache=True, nogil=True)
+def products(z, u, rows, start, stop, before):
+    """Return Σ u·z·b and Σ u·b over the rows of a node, b being an earlier gradient of theirs."""
+    both, other = 0.0, 0.0
+    for i in range(start, stop):
+        r = rows[i]
+        weight = 1.0 if u.shape[0] == 0 else np.float64(u[r])
+        b = weight * np.float64(before[i - start])
+        both += b * np.float64(z[r])
+        other += b
+    return both, other
+
+
+@njit(cache=True, nogil=True)
+def may_win(features, share, along, across, length, slack, price, best, out):
+    """Write which features may gain more than ``best`` and their price; see screening.py for the bound.
+
+    ``along`` and ``across`` are what the present gradient, of this ``length``, has in the direction of the earlier one
+    and at right angles to it.
+    """
+    n = 0
+    for i in range(features.shape[0]):
+        f = features[i]
+        bound = length
+        r = np.float64(share[f])
+        # the direction of the present gradient itself is at r = along/length
+        if r * length < along:
+            bound = min(length, along * r + across * np.sqrt(max(0.0, 1.0 - r * r)))
+        bound += slack
+        if bound * bound >= price[f] + best:
+            out[n] = f
+            n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def category_histogram(column, rows, values, start, stop, cells):
+    """Add the rows of a node to the cells of one feature."""
+    for c in range(values.shape[0]):
+        for i in range(start, stop):
+            cells[c, column[rows[i]]] += values[c, i]

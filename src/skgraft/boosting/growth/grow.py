@@ -272,7 +272,8 @@ class _Growth:
 
     def _left_categories(self, node: Node, feature: int, code: int) -> Index:
         """Order the categories as the search did, and return those of the left side."""
-        from skgraft.boosting.growth._kernels import category_histogram, order_categories
+        from skgraft.boosting._kernels import category_histogram
+        from skgraft.boosting.growth._kernels import order_categories
 
         layout, rows = self._grower.bins.layout, self._rows
         cells = np.zeros((rows.values.shape[0], layout.stride), np.int64)

@@ -160,7 +160,7 @@ class Rows:
         self, node: Node, column: NDArray[np.uint8], goes_left: NDArray[np.bool_], missing: int, mark: Hashable
     ) -> Parted:
         """Split a node by the bins of a column; ``mark`` names the split, for the children's paths."""
-        from skgraft.boosting.growth._kernels import gather, partition
+        from skgraft.boosting._kernels import gather, partition
 
         seen = np.empty(2, np.int64)
         middle = partition(column, goes_left, missing, self.rows, node.start, node.stop, self._spare, seen)
@@ -188,7 +188,7 @@ class Rows:
 
     def squares(self, node: Node) -> float:
         """Return Σ u·z² of a node."""
-        from skgraft.boosting.growth._kernels import sum_of_squares
+        from skgraft.boosting._kernels import sum_of_squares
 
         if node.squares < 0.0:
             g = self.gradients
@@ -197,7 +197,7 @@ class Rows:
 
     def slopes(self, node: Node) -> tuple[float, float]:
         """Return how far the gradients of a node reach above and below their mean, in whole numbers."""
-        from skgraft.boosting.growth._kernels import extremes
+        from skgraft.boosting._kernels import extremes
 
         if node.slopes is None:
             q, u = self.gradients.decode(node.total)
@@ -214,7 +214,7 @@ class Rows:
 
         ``cap`` is the length of the earlier one, 2^-exponent·before.
         """
-        from skgraft.boosting.growth._kernels import products
+        from skgraft.boosting._kernels import products
 
         g = self.gradients
         both, other = products(g.z, g.weights.u, self.rows, node.start, node.stop, before)

@@ -62,7 +62,7 @@ class Screen:
 
     def survivors(self, rows: Rows, node: Node, features: Index, price: Array, best: float) -> Index:
         """Return the features whose gain may exceed ``best`` and their price."""
-        from skgraft.boosting.growth._kernels import may_win
+        from skgraft.boosting._kernels import may_win
 
         memory = self._memory.get(node.path)
         if memory is None or rows.is_flat(node):

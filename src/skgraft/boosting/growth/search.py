@@ -319,7 +319,8 @@ class SparseSearch:
         bars: Bars = EXACT,
     ) -> tuple[Array, Codes]:
         """Return the gain and the code of the best split, (n_features, n_nodes)."""
-        from skgraft.boosting.growth._kernels import label_nodes, search_sparse
+        from skgraft.boosting._kernels import label_nodes
+        from skgraft.boosting.growth._kernels import search_sparse
 
         shape = features.size, len(nodes)
         gains, codes = np.zeros(shape), np.full(shape, -1, np.int32)
