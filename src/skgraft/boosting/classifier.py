@@ -110,7 +110,7 @@ class GBFSClassifier(ClassifierMixin, BoostedSelector):
     total_cost_ : float
         What was paid for the selected features.
     objective_ : float
-        Mean training loss + ½ mu_·total_cost_/Σs (eq. 7 of the paper as a mean).
+        Mean training loss + ½ · ``mu_`` · ``total_cost_`` / Σs (eq. 7 of the paper as a mean).
     mu_, mu_max_ : float
         The absolute mu that was used, and the smallest at which nothing is bought.
     trees_ : list of list of Tree
