@@ -1,0 +1,1 @@
+"""Zero-norm machines: AROM, FSV, the l1 support vector machine."""
