@@ -25,7 +25,7 @@ class RealData:
     data : ndarray of shape (n_samples, n_features)
         The feature values. A categorical feature holds the numbers of its categories, NaN where it is not known.
     target : ndarray of shape (n_samples,)
-        The classes as the data set numbers them, or as ``target_names`` does.
+        The classes as the data set numbers them, or as ``target_names`` does; numbers where the task is regression.
     feature_names : list of str
         What each feature is.
     categories : dict of str to list of str
@@ -37,7 +37,7 @@ class RealData:
     """
 
     data: NDArray[np.float64]
-    target: NDArray[np.int64]
+    target: NDArray[Any]
     feature_names: list[str]
     categories: Mapping[str, list[str]] = field(default_factory=dict)
     target_names: list[str] | None = None
@@ -46,7 +46,8 @@ class RealData:
     def __repr__(self) -> str:
         rows, columns = self.data.shape
         categorical = f" ({len(self.categories)} categorical)" if self.categories else ""
-        return f"<RealData: {rows} rows, {columns} features{categorical}, {np.unique(self.target).size} classes>"
+        classes = "numeric target" if self.target.dtype.kind == "f" else f"{np.unique(self.target).size} classes"
+        return f"<RealData: {rows} rows, {columns} features{categorical}, {classes}>"
 
     def rows(self, chosen: NDArray[Any]) -> RealData:
         """Return some of the samples.

@@ -199,6 +199,41 @@ def read_kddcup99(folder: Folder = None) -> RealData:
     return RealData(data[rows], target.astype(np.int64)[rows], names, categories, target_names, is_test)
 
 
+def read_prostate(folder: Folder = None) -> RealData:
+    """Read the prostate cancer data of Stamey et al.: 97 men, 8 clinical measures and a level to be explained.
+
+    The file is ``prostate/prostate.csv`` with a line of names; its last two columns are ``lpsa`` and ``train``.
+
+    Parameters
+    ----------
+    folder : path, optional
+        The folder that holds ``prostate``; by default the one that the environment variable ``SKGRAFT_DATA`` names,
+        or else ``../shared/data``.
+
+    Returns
+    -------
+    RealData
+        Measures and the logarithm of the level of prostate specific antigen, a number. 67 men are for training and 30
+        for the test.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file is not there; the message says where it was looked for.
+
+    References
+    ----------
+    T.A. Stamey et al., "Prostate specific antigen in the diagnosis and treatment of adenocarcinoma of the prostate II:
+    radical prostatectomy treated patients", Journal of Urology 141, 1076-1083, 1989.
+    """
+    path = locate("prostate/prostate.csv", folder)
+    names, *records = [line.split(",") for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    _check_width(path, records, len(names))
+    cells = np.array(records)
+    data, target = cells[:, :-2].astype(np.float64), cells[:, -2].astype(np.float64)
+    return RealData(data, target, names[:-2], is_test=cells[:, -1] == "False")
+
+
 def _named(path: Path) -> list[str]:
     """Return the features that a file lists as ``name: kind.``, with remarks after ``|``."""
     lines = [line.split("|")[0] for line in path.read_text(encoding="utf-8").splitlines()]
