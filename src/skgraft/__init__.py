@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from skgraft import datasets
     from skgraft.boosting import GBFSClassifier, GBFSPath, GBFSRegressor, gbfs_path, mu_max
     from skgraft.criterion import Certificate
+    from skgraft.evaluation import CorrectedTTest, corrected_resampled_ttest
     from skgraft.grafting import (
         GraftClassifier,
         GraftClassifierCV,
@@ -25,6 +26,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Certificate",
+    "CorrectedTTest",
     "GBFSClassifier",
     "GBFSPath",
     "GBFSRegressor",
@@ -35,6 +37,7 @@ __all__ = [
     "GraftRegressorCV",
     "History",
     "__version__",
+    "corrected_resampled_ttest",
     "datasets",
     "gbfs_path",
     "graft_path",
@@ -44,6 +47,7 @@ __all__ = [
 
 _HOME = {
     "Certificate": "skgraft.criterion",
+    "CorrectedTTest": "skgraft.evaluation",
     "GBFSClassifier": "skgraft.boosting",
     "GBFSPath": "skgraft.boosting",
     "GBFSRegressor": "skgraft.boosting",
@@ -53,6 +57,7 @@ _HOME = {
     "GraftRegressor": "skgraft.grafting",
     "GraftRegressorCV": "skgraft.grafting",
     "History": "skgraft.grafting",
+    "corrected_resampled_ttest": "skgraft.evaluation",
     "gbfs_path": "skgraft.boosting",
     "graft_path": "skgraft.grafting",
     "l1_max": "skgraft.grafting",
