@@ -1,0 +1,193 @@
+"""From a machine with an l1 norm to the optimum of its linear program, with a certificate."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from skgraft.criterion.certificate import Certificate
+from skgraft.grafting.history import History, Record
+from skgraft.grafting.loop import Monitor, Settings, Stop, graft
+from skgraft.zeronorm.programs import Program, ProgramModel
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+PRICING = 1e-3  # share of the tolerance to which reduced costs are tested: a program ends exactly
+LEAST_PRICING = 1e-10  # and the share of the largest gradient below which rounding speaks
+RAISE = 100.0  # factor by which forbidden slack becomes dearer,
+RAISES = 3  # and how often: from 1e3 to 1e9
+VANISHED = 1e-7  # slack up to this is none, the margin being 1
+TIGHT = 1e-7  # a margin this near to what is needed is met exactly
+
+
+class InseparableError(ValueError):
+    """No machine without slack exists."""
+
+
+@dataclass(frozen=True)
+class Controls:
+    """How to solve: everything that is not part of the criterion."""
+
+    tol: float = 1e-6
+    max_iter: int = 1000
+    verbose: int = 0
+    callback: Callable[[Record], Any] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramFit:
+    """The optimum of a program, in the coordinates of its columns.
+
+    ``weights`` are (n_features, n_outputs); ``slack`` is that of every constraint.
+    """
+
+    weights: Array
+    intercept: Array
+    support: NDArray[np.bool_]
+    order: Index
+    slack: Array
+    objective: float
+    total_cost: float
+    certificate: Certificate
+    history: History
+    n_iter: int
+
+
+def fit_program(program: Program, controls: Controls) -> ProgramFit:
+    """Solve a program by column generation and certify the result.
+
+    Raises
+    ------
+    InseparableError
+        If slack is forbidden (an infinite price) and cannot be avoided.
+    """
+    monitor = Monitor(callback=controls.callback, verbose=controls.verbose, name="column generation")
+    model = ProgramModel(program)
+    monitor.latest = model.save()
+    finished = interrupted = False
+    try:
+        finished = grow(model, controls, monitor)
+    except Stop:
+        model.restore(monitor.latest)
+    except KeyboardInterrupt:
+        model.restore(monitor.latest)
+        interrupted = True
+    finally:
+        monitor.close()
+    fit = conclude(model, controls, monitor.history, finished=finished)
+    if interrupted:
+        _warn("Interrupted: this is the best model so far, not the optimum.")
+    elif not fit.certificate.converged and not monitor.stopped:
+        _warn(
+            f"The program did not reach tol={controls.tol:g} in max_iter={controls.max_iter} steps "
+            f"(KKT violation {fit.certificate.kkt_violation:.1e}). Raise max_iter or tol."
+        )
+    return fit
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, ConvergenceWarning, stacklevel=4)
+
+
+def grow(model: ProgramModel, controls: Controls, monitor: Monitor) -> bool:
+    """Graft to the optimum of the full program, forbidden slack included; returns whether it got there."""
+    settings = _settings(model, controls)
+    finished = graft(model, settings, monitor)
+    hard = model.program.hard
+    if not hard.any():
+        return finished
+    for left in reversed(range(RAISES + 1)):
+        if not finished or not _is_short(model):
+            return finished
+        if left:
+            model.raise_price(RAISE)
+            model.optimize("full", 0.0, exact=True, growing=False)
+            finished = graft(model, settings, monitor)
+    short = int(np.count_nonzero(model.slack()[hard] > VANISHED * _need(model)))
+    msg = f"no hyperplane separates the classes: {short} of {np.count_nonzero(hard)} constraints fail at any price"
+    raise InseparableError(msg)
+
+
+def _is_short(model: ProgramModel) -> bool:
+    hard = model.program.hard
+    return bool((model.slack()[hard] > VANISHED * _need(model)).any())
+
+
+def _need(model: ProgramModel) -> float:
+    return float(np.abs(model.program.margins.need).max(initial=0.0)) or 1.0
+
+
+def _settings(model: ProgramModel, controls: Controls) -> Settings:
+    columns, margins = model.program.columns, model.program.margins
+    batch = max(20, min(columns.n_rows // 2, 100)) * (1 if margins.coupled else margins.n_outputs)
+    tol = max(PRICING * controls.tol, LEAST_PRICING) * gradient_scale(model)
+    return Settings(tol=tol, max_iter=controls.max_iter, first_batch=batch)
+
+
+def gradient_scale(model: ProgramModel) -> float:
+    """Return the largest gradient of the machine without features, by which violations are measured."""
+    return float(np.abs(model.null_gradient).max(initial=0.0)) or 1.0
+
+
+def conclude(model: ProgramModel, controls: Controls, history: History, *, finished: bool) -> ProgramFit:
+    """Put a model and its certificate into a result."""
+    program = model.program
+    if program.intercept and not program.margins.coupled and not program.hard.any():
+        model.centre_intercepts()
+    weights, intercept = model.coefficients()
+    slack = model.slack()
+    size = np.abs(weights).sum(axis=1)
+    violation, gap = check(model)
+    return ProgramFit(
+        weights=weights,
+        intercept=intercept,
+        support=model.support(),
+        order=model.order(),
+        slack=slack,
+        objective=program.value(size, slack),
+        total_cost=model.total_cost,
+        certificate=Certificate(violation, gap, finished and violation <= controls.tol * (1.0 + 1e-6)),
+        history=history,
+        n_iter=max(1, len(history)),
+    )
+
+
+def check(model: ProgramModel) -> tuple[float, float]:
+    """Return the KKT violation over all weights and the duality gap of where a model is, both relative.
+
+    The multipliers are first put where the slack says they must be, so that the loss's own conditions count too: the
+    full price where a margin falls short, nothing where it is exceeded.
+    """
+    program, margins = model.program, model.program.margins
+    weights, _ = model.coefficients()
+    scores, need = model.scores(), _need(model)
+    excess = margins.of(scores) - margins.need
+    price = np.where(program.hard, np.maximum(model.price, model.multipliers), program.price)
+    a = np.where(excess > TIGHT * need, 0.0, np.where(excess < -TIGHT * need, price, model.multipliers))
+    residual = margins.spread(a)
+    gradient = program.columns.gradient(residual)
+    cost = program.cost[:, None]
+    violation = np.where(weights != 0.0, np.abs(gradient - cost * np.sign(weights)), np.abs(gradient) - cost)
+    worst = max(float(violation.max(initial=0.0)), 0.0)
+    if program.intercept:
+        worst = max(worst, float(np.abs(residual.sum(axis=0)).max()))
+    return worst / gradient_scale(model), _gap(model, np.abs(weights).sum(axis=1), model.slack())
+
+
+def _gap(model: ProgramModel, size: Array, slack: Array) -> float:
+    """Return how far the criterion is above the dual value of the multipliers, shrunk until every cost bounds them."""
+    program = model.program
+    gradient = np.abs(model.gradient()).max(axis=1)
+    held = program.cost > 0.0  # where nothing is paid the gradient is zero, up to rounding
+    over = (gradient[held] / program.cost[held]).max(initial=1.0)
+    dual = float(program.margins.need @ model.multipliers) / over
+    value = program.value(size, slack)
+    height = value if program.hard.any() else float(program.price @ model.null_slack)
+    return float(max(value - dual, 0.0) / (height or 1.0))

@@ -1,0 +1,156 @@
+"""A linear program in HiGHS that stays there, to be solved again after every change.
+
+The program is the dual of a machine with an l1 norm::
+
+    max need·a   so that   0 <= a <= price,   balance @ a = 0,   -cost_j <= rows_j @ a <= cost_j
+
+Its variables are the constraints of the machine, its rows the features in use: a new feature is a cut and a new cost
+a new bound, and after both the dual simplex method goes on from where it was.  The machine's weights and intercepts
+are the dual values of the rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+PRECISION = 1e-9  # largest infeasibility that HiGHS leaves, of the program and of its dual
+NOTHING = 1e-12  # what a weight may add to any margin of one without counting
+RELAXED = 1e-7  # the same where rounding does not allow for less
+
+
+class ProgramError(ArithmeticError):
+    """A linear program that rounding errors keep from being solved."""
+
+
+class Master:
+    """The program with the rows that are in use.
+
+    Parameters
+    ----------
+    need : ndarray of shape (n_variables,)
+        What the machine's constraints ask for.
+    price : ndarray of shape (n_variables,)
+        What a unit of slack costs in each.
+    balance : sparse matrix of shape (n_intercepts, n_variables)
+        Coefficients of the intercepts.
+    unit : float
+        The size of a typical variable: HiGHS sees the variables in this unit, its tolerances being absolute.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> master = Master(np.ones(2), np.ones(2), sparse.csr_array([[1.0, -1.0]]), 1.0)
+    >>> master.add(sparse.csr_array([[2.0, 2.0]]), np.ones(1))  # x = 2 and x = -2, of opposite classes
+    >>> master.solve()
+    >>> master.variables, master.weights, abs(master.intercepts)
+    (array([0.25, 0.25]), array([0.5]), array([0.]))
+    """
+
+    def __init__(self, need: Array, price: Array, balance: Any, unit: float) -> None:
+        import highspy
+
+        self._size = float(np.abs(need).max(initial=0.0)) or 1.0
+        self._unit = unit
+        self._scale = np.empty(0)
+        self._n_intercepts = balance.shape[0]
+        self._n_variables = n = need.size
+        self._optimal = highspy.HighsModelStatus.kOptimal
+        highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+        self._highs = highs
+        for option, value in (
+            ("output_flag", False),
+            ("presolve", "off"),  # it would start from nothing each time
+            ("solver", "simplex"),
+            ("threads", 1),
+            ("primal_feasibility_tolerance", PRECISION),
+            ("dual_feasibility_tolerance", PRECISION),
+        ):
+            highs.setOptionValue(option, value)
+        nothing = np.zeros(n, np.int32)
+        highs.addCols(n, -need / self._size, np.zeros(n), price / unit, 0, nothing, nothing[:0], np.empty(0))
+        if self._n_intercepts:
+            self._add_rows(sparse.csr_array(balance), np.zeros(self._n_intercepts))
+        self.variables: Array = np.zeros(n)
+        self.weights: Array = np.empty(0)
+        self.intercepts: Array = np.zeros(self._n_intercepts)
+        self.pivots = 0
+
+    def add(self, rows: Any, cost: Array) -> None:
+        """Add features: their rows as CSR matrix, and what their weights cost."""
+        scale = abs(rows).max(axis=1).toarray().ravel() if rows.nnz else np.zeros(rows.shape[0])
+        scale = np.where(scale > 0.0, scale, 1.0)
+        scaled = sparse.csr_array(
+            (rows.data / np.repeat(scale, np.diff(rows.indptr)), rows.indices, rows.indptr), shape=rows.shape
+        )
+        self._scale = np.concatenate([self._scale, scale])
+        self._add_rows(scaled, cost / (self._unit * scale))
+
+    def _add_rows(self, rows: Any, bound: Array) -> None:
+        start, index = rows.indptr[:-1].astype(np.int32), rows.indices.astype(np.int32)
+        self._highs.addRows(rows.shape[0], -bound, bound, rows.nnz, start, index, rows.data)
+
+    def charge(self, cost: Array) -> None:
+        """Change what the weights cost."""
+        k = cost.size
+        if k:
+            bound = cost / (self._unit * self._scale)
+            at = np.arange(self._n_intercepts, self._n_intercepts + k, dtype=np.int32)
+            self._highs.changeRowsBounds(k, at, -bound, bound)
+
+    def raise_price(self, price: Array) -> None:
+        """Change what slack costs."""
+        n = self._n_variables
+        self._highs.changeColsBounds(n, np.arange(n, dtype=np.int32), np.zeros(n), price / self._unit)
+
+    def drop(self, positions: Index) -> None:
+        """Take features out whose weights are zero, the basis staying what it is."""
+        basis = self._highs.getBasis()
+        at = self._n_intercepts + positions
+        gone = np.zeros(self._n_intercepts + self._scale.size, bool)
+        gone[at] = True
+        status = [s for s, out in zip(basis.row_status, gone.tolist(), strict=True) if not out]
+        self._highs.deleteRows(at.size, at.astype(np.int32))
+        basis.row_status = status
+        self._highs.setBasis(basis)
+        self._scale = np.delete(self._scale, positions)
+        self.weights = np.delete(self.weights, positions)
+
+    def solve(self) -> None:
+        """Solve the program from where it was."""
+        if not self._run():
+            self._highs.clearSolver()  # a fresh factorisation often helps where an old basis went wrong
+            if not self._run() and not self._run_relaxed():
+                status = self._highs.modelStatusToString(self._highs.getModelStatus())
+                msg = (
+                    f"a linear program could not be solved ({status}); columns of very different scale are the usual "
+                    "cause: set standardize=True, or drop columns whose values differ by many orders of magnitude"
+                )
+                raise ProgramError(msg)
+        solution = self._highs.getSolution()
+        dual = -np.asarray(solution.row_dual)
+        dual[np.abs(dual) <= NOTHING] = 0.0
+        dual *= self._size
+        self.variables = self._unit * np.asarray(solution.col_value)
+        self.intercepts = dual[: self._n_intercepts]
+        self.weights = dual[self._n_intercepts :] / self._scale
+
+    def _run(self) -> bool:
+        self._highs.run()
+        self.pivots += max(self._highs.getInfo().simplex_iteration_count, 0)
+        return bool(self._highs.getModelStatus() == self._optimal)
+
+    def _run_relaxed(self) -> bool:
+        for tolerance in (RELAXED, PRECISION):
+            self._highs.setOptionValue("primal_feasibility_tolerance", tolerance)
+            self._highs.setOptionValue("dual_feasibility_tolerance", tolerance)
+            if tolerance == RELAXED:
+                solved = self._run()
+        return solved

@@ -1,0 +1,378 @@
+"""Linear programs with a feature for every column, solved by grafting.
+
+A machine with an l1 norm is the linear program ::
+
+    min Σ_jk cost_j |w_jk| + Σ_r price_r slack_r    so that    f_plus(x) - f_minus(x) >= need_r - slack_r,  slack >= 0
+
+whose multipliers a of the constraints (0 <= a <= price) give every weight, in the program or not, its reduced cost
+cost_j - |Σ_r a_r ∂(f_plus - f_minus)/∂w_jk|.  A weight at zero whose reduced cost is negative would lower the
+criterion: that is the gradient test, and column generation is grafting.  :class:`ProgramModel` is what the common loop
+grows, and what it ends with is the optimum of the full program.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from skgraft.grafting.loop import Candidates
+from skgraft.matrix import DenseBlock, DenseColumns, SparseColumns
+from skgraft.zeronorm.margins import Margins
+from skgraft.zeronorm.master import Master
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+HARD = 1e3  # first price of slack that must vanish, in units of the multipliers
+NEAR = 0.8  # a row stays in the program while its feature's gradient is within this share of its cost
+CROWDED = 4  # rows for each that matters beyond which the others leave
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A machine: data, constraints, and what weights and slack cost.
+
+    Attributes
+    ----------
+    columns : DenseColumns or SparseColumns
+        The features.
+    margins : Margins
+        The constraints.
+    price : ndarray of shape (n_constraints,)
+        Cost of a unit of slack; infinite where there may be none.
+    cost : ndarray of shape (n_features,)
+        Cost of a unit of weight, the same for all outputs.
+    intercept : bool
+        Whether outputs have intercepts.
+    kept : ndarray of bool of shape (n_features,), optional
+        Features that count as selected whatever their weights.
+    """
+
+    columns: DenseColumns | SparseColumns
+    margins: Margins
+    price: Array
+    cost: Array
+    intercept: bool
+    kept: NDArray[np.bool_] | None = None
+
+    @property
+    def hard(self) -> NDArray[np.bool_]:
+        """Which constraints may have no slack."""
+        return np.isinf(self.price)
+
+    def value(self, size: Array, slack: Array) -> float:
+        """Return the criterion of weights whose sizes Σ_k |w_jk| are given; slack that may not be counts nothing."""
+        priced = ~self.hard
+        return float(self.cost @ size + self.price[priced] @ slack[priced])
+
+
+@dataclass(frozen=True, eq=False)
+class Saved:
+    """A model as it was: the open units, when they came in, their weights, the intercepts and the multipliers."""
+
+    units: Index
+    arrival: Index
+    weights: Array
+    intercept: Array
+    multipliers: Array
+
+
+class _Machine:
+    """A master program and what is in it: all outputs where constraints compare them, else one."""
+
+    def __init__(self, program: Program, price: Array, unit: float, outputs: Index) -> None:
+        margins = program.margins
+        within = np.isin(margins.plus, outputs) | np.isin(margins.minus, outputs)
+        self.constraints = np.flatnonzero(within)
+        self.outputs = outputs
+        self.margins = margins.take(self.constraints)
+        self.touching = {k: self.margins.touching(k) for k in outputs.tolist()}
+        balance = self.margins.balance(outputs) if program.intercept else sparse.csr_array((0, self.margins.size))
+        self.master = Master(self.margins.need, price[self.constraints], balance, unit)
+        self.units = np.empty(0, np.intp)
+        self.stale = True  # whether something changed since the last solution
+
+    def rows(self, columns: Any, output: int) -> Any:
+        """Return the program's rows of some columns (dense: one a row; sparse: one a column) for an output."""
+        which, sign = self.touching[output]
+        row = self.margins.row[which]
+        if not sparse.issparse(columns):
+            k = columns.shape[0]
+            values = (columns[:, row] * sign).ravel()
+            index = np.tile(which, k)
+            return sparse.csr_array((values, index, which.size * np.arange(k + 1)), shape=(k, self.margins.size))
+        part = sparse.csr_array(columns.tocsr()[row].multiply(sign[:, None])).tocoo()
+        entries = (part.data, (part.coords[1], which[part.coords[0]]))
+        return sparse.coo_array(entries, shape=(columns.shape[1], self.margins.size)).tocsr()
+
+
+class ProgramModel:
+    """A machine whose features come in as they are needed; a unit is a weight (feature, output)."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        margins, columns = program.margins, program.columns
+        self._n_outputs = margins.n_outputs
+        self._kept = np.zeros(columns.n_columns, bool) if program.kept is None else program.kept
+        self._null(margins)
+        n_units = columns.n_columns * self._n_outputs
+        self._open = np.zeros(n_units, bool)
+        self._arrival = np.zeros(n_units, np.intp)
+        self._arrivals = 0
+        self._place = np.full(columns.n_columns, -1, np.intp)  # of a feature in the block
+        self._block = columns.block()
+        self._weights = np.zeros(n_units)
+        groups = [np.arange(self._n_outputs)] if margins.coupled else list(np.arange(self._n_outputs)[:, None])
+        self._machines = [_Machine(program, self._price, self._unit, group) for group in groups]
+        self._gradient = self.null_gradient
+        self._fresh = True
+
+    def _null(self, margins: Margins) -> None:
+        """Solve the machine without features, and choose the unit of the multipliers and the first price of slack."""
+        program, hard = self.program, self.program.hard
+        base = float(program.price[~hard].max(initial=0.0)) or 1.0
+        start = np.where(hard, base, program.price)
+        self._intercept, a = _empty_machine(program, start)
+        gradient = program.columns.gradient(margins.spread(a))
+        self.null_slack = margins.slack(np.tile(self._intercept, (margins.n_rows, 1)))
+        self._price, self._unit = start, float(start.mean())
+        if hard.any():
+            # multipliers are as large as the costs allow for: the strongest feature tells how large that is
+            paid = program.cost > 0.0
+            reach = float((np.abs(gradient[paid]).max(axis=1) / program.cost[paid]).max(initial=0.0)) or 1.0
+            typical = base / reach
+            if hard.all():
+                a, gradient, self._unit = a / reach, gradient / reach, typical
+            self._price = np.where(hard, HARD * (typical if hard.all() else max(base, typical)), program.price)
+        self.null_gradient: Array = gradient
+        self._a = a
+
+    # -- what the loop asks -------------------------------------------------------------------------------
+
+    @property
+    def n_selected(self) -> int:
+        """Number of features with a weight that is not zero, or kept."""
+        return int(np.count_nonzero(self.support()))
+
+    @property
+    def total_cost(self) -> float:
+        """Number of features that are not kept: each costs one."""
+        return float(np.count_nonzero(self.support() & ~self._kept))
+
+    def support(self) -> NDArray[np.bool_]:
+        """Return which features are in the model."""
+        return self._kept | self._by_feature(self._weights).any(axis=1)
+
+    def _by_feature(self, per_unit: NDArray[Any]) -> NDArray[Any]:
+        return per_unit.reshape(-1, self._n_outputs)
+
+    def gradient(self) -> Array:
+        """Return Σ_r a_r ∂margin_r/∂w for all weights, (n_features, n_outputs)."""
+        if not self._fresh:
+            margins = self.program.margins
+            self._gradient = self.program.columns.gradient(margins.spread(self._a))
+            self._fresh = True
+        return self._gradient
+
+    def gradient_test(self) -> Candidates:
+        """Return the closed weights with how far their reduced cost is below zero."""
+        pull = np.maximum(np.abs(self.gradient()) - self.program.cost[:, None], 0.0).ravel()
+        closed = np.flatnonzero(~self._open)
+        nothing = np.broadcast_to(0.0, closed.size)
+        one = np.broadcast_to(np.intp(1), closed.size)
+        return Candidates(closed, pull[closed], nothing, nothing, one, nothing)
+
+    def open_violation(self) -> float:
+        """Return 0: HiGHS solves the open weights to its precision, and the certificate measures them afresh."""
+        return 0.0 if not any(machine.stale for machine in self._machines) else np.inf
+
+    def feature_of(self, unit: int) -> int:
+        """Return the feature of a weight."""
+        return unit // self._n_outputs
+
+    def typical_weight(self) -> float | None:
+        """Return None: features have no price here."""
+        return None
+
+    def free(self, units: Index) -> None:
+        """Take weights into the program."""
+        units = units[~self._open[units]]
+        self._arrival[units] = self._arrivals + np.arange(units.size)
+        self._arrivals += units.size
+        self._open[units] = True
+        features = units // self._n_outputs
+        new = np.unique(features[self._place[features] < 0])
+        self._place[new] = self._block.features.size + np.arange(new.size)
+        if new.size:
+            self._block.append(new)
+        for machine in self._machines:
+            for output in machine.outputs.tolist():
+                mine = units[units % self._n_outputs == output]
+                if mine.size:
+                    self._add(machine, output, mine)
+
+    def _add(self, machine: _Machine, output: int, units: Index) -> None:
+        features = units // self._n_outputs
+        at = self._place[features]
+        part = self._block.rows[at] if isinstance(self._block, DenseBlock) else self._block.matrix[:, at]
+        machine.master.add(machine.rows(part, output), self.program.cost[features])
+        machine.units = np.concatenate([machine.units, units])
+        machine.stale = True
+
+    def optimize(self, effort: str, tol: float, *, exact: bool, growing: bool) -> None:  # noqa: ARG002 -- always exact
+        """Solve the programs in which something changed."""
+        for machine in self._machines:
+            if machine.stale:
+                machine.master.solve()
+                machine.stale = False
+                self._weights[machine.units] = machine.master.weights
+                self._a[machine.constraints] = machine.master.variables
+                if self.program.intercept:
+                    self._intercept[machine.outputs] = machine.master.intercepts + self._centring(machine.outputs)
+        self._fresh = False
+
+    def _centring(self, outputs: Index) -> Array:
+        """Return what intercepts gain because sparse columns enter the program as they are, not centred.
+
+        Multipliers that add up to zero see no difference.
+        """
+        if isinstance(self._block, DenseBlock):
+            return np.zeros(outputs.size)
+        weights = self._by_feature(self._weights)[self._block.features][:, outputs]
+        return np.asarray(self._block.mean @ weights)
+
+    def prune(self, *, generous: bool) -> None:
+        """Take weights out that are zero and not near coming back, where they are many."""
+        cost = self.program.cost
+        gradient = self.gradient().ravel()
+        for machine in self._machines:
+            units = machine.units
+            idle = self._weights[units] == 0.0
+            near = np.abs(gradient[units]) >= NEAR * cost[units // self._n_outputs] if generous else ~idle
+            matter = ~idle | near
+            if units.size > CROWDED * (np.count_nonzero(matter) + 20):
+                machine.master.drop(np.flatnonzero(~matter))
+                self._open[units[~matter]] = False
+                machine.units = units[matter]
+
+    def objective(self) -> float:
+        """Return the criterion."""
+        size = np.abs(self._by_feature(self._weights)).sum(axis=1)
+        return self.program.value(size, self.slack())
+
+    def slack(self) -> Array:
+        """Return the slack of every constraint."""
+        return self.program.margins.slack(self.scores())
+
+    def scores(self) -> Array:
+        """Return the scores of all rows, (n_rows, n_outputs)."""
+        weights = self._by_feature(self._weights)[self._block.features]
+        return self._block.scores(weights) + self._intercept
+
+    def save(self) -> Saved:
+        """Return everything needed to know this model."""
+        units = np.flatnonzero(self._open)
+        return Saved(units, self._arrival[units], self._weights[units], self._intercept.copy(), self._a.copy())
+
+    def restore(self, saved: Saved) -> None:
+        """Come back to a saved model; further open weights become zero and stay in the program."""
+        self.free(saved.units)
+        self._weights[:] = 0.0
+        self._weights[saved.units] = saved.weights
+        self._arrival[saved.units] = saved.arrival
+        self._intercept, self._a = saved.intercept.copy(), saved.multipliers.copy()
+        self._fresh = False
+        for machine in self._machines:
+            machine.stale = True
+
+    # -- the same machine at other costs -------------------------------------------------------------------
+
+    def charge(self, cost: Array) -> None:
+        """Go on with other costs of the weights."""
+        self.program = replace(self.program, cost=cost)
+        for machine in self._machines:
+            machine.master.charge(cost[machine.units // self._n_outputs])
+            machine.stale = True
+
+    def raise_price(self, factor: float) -> None:
+        """Make slack dearer where there may be none."""
+        self._price = np.where(self.program.hard, factor * self._price, self._price)
+        for machine in self._machines:
+            machine.master.raise_price(self._price[machine.constraints])
+            machine.stale = True
+
+    def centre_intercepts(self) -> None:
+        """Move every intercept to the middle of those that are as good, each output being a problem of its own."""
+        scores = self.scores() - self._intercept
+        for machine in self._machines:
+            output = int(machine.outputs[0])
+            which, sign = machine.touching[output]
+            at = sign * machine.margins.need[which] - scores[machine.margins.row[which], output]
+            self._intercept[output] = _middle(at, self._price[machine.constraints[which]], sign)
+
+    # -- the result ----------------------------------------------------------------------------------------
+
+    @property
+    def price(self) -> Array:
+        """What slack costs in the program being solved: a large number where it may not be."""
+        return self._price
+
+    @property
+    def n_open(self) -> int:
+        """How many weights are in the program."""
+        return int(np.count_nonzero(self._open))
+
+    @property
+    def pivots(self) -> int:
+        """How many steps the simplex method took so far."""
+        return sum(machine.master.pivots for machine in self._machines)
+
+    def coefficients(self) -> tuple[Array, Array]:
+        """Return weights (n_features, n_outputs) and intercepts."""
+        return self._by_feature(self._weights).copy(), self._intercept.copy()
+
+    @property
+    def multipliers(self) -> Array:
+        """The multiplier of every constraint."""
+        return self._a
+
+    def order(self) -> Index:
+        """Return the selected features in the order in which they came in."""
+        first = np.where(self._by_feature(self._open), self._by_feature(self._arrival), self._arrivals).min(axis=1)
+        chosen = np.flatnonzero(self.support())
+        return chosen[np.argsort(first[chosen], kind="stable")]
+
+
+def _empty_machine(program: Program, price: Array) -> tuple[Array, Array]:
+    """Return intercepts and multipliers of a machine without features.
+
+    Constraints that only their price tells apart share what their kind has: of all optimal multipliers these tell
+    most about the features.
+    """
+    margins = program.margins
+    if not program.intercept:
+        return np.zeros(margins.n_outputs), np.where(margins.need > 0.0, price, 0.0)
+    _, kind = np.unique(np.column_stack([margins.plus, margins.minus, margins.need]), axis=0, return_inverse=True)
+    kind = kind.ravel()
+    total = np.asarray(np.bincount(kind, price), dtype=np.float64)
+    first = np.zeros(total.size, np.intp)
+    first[kind[::-1]] = np.arange(margins.size)[::-1]
+    balance = margins.take(first).balance(np.arange(margins.n_outputs))
+    master = Master(margins.need[first], total, balance, float(total.mean()))
+    master.solve()
+    share = master.variables / np.where(total > 0.0, total, 1.0)
+    return master.intercepts, share[kind] * price
+
+
+def _middle(at: Array, price: Array, sign: Array) -> float:
+    """Return the middle of the minimisers b of Σ price·max(0, sign·(at - b))."""
+    order = np.argsort(at, kind="stable")
+    slope = np.cumsum(price[order]) - price[sign > 0.0].sum()  # to the right of each kink
+    flat = 1e-12 * price.sum()
+    first = int(np.argmax(slope >= -flat))
+    last = min(first + 1, at.size - 1) if slope[first] <= flat else first
+    return float(0.5 * (at[order[first]] + at[order[last]]))
