@@ -12,7 +12,7 @@ from skgraft.criterion.losses import Loss
 from skgraft.criterion.penalties import Penalty
 from skgraft.criterion.prices import Prices
 from skgraft.grafting.target import Target
-from skgraft.matrix import DenseColumns, SparseColumns
+from skgraft.matrix import DenseColumns, JoinedColumns, SparseColumns
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -29,7 +29,7 @@ class LinearProblem:
     ``l0`` and ``prices`` say what features cost.
     """
 
-    columns: DenseColumns | SparseColumns
+    columns: DenseColumns | SparseColumns | JoinedColumns
     target: Target
     prices: Prices
     penalty_weight: Array

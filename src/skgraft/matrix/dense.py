@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,10 +151,19 @@ class DenseColumns:
         return mean, deviation
 
 
+class DenseSource(Protocol):
+    """What a dense block copies from."""
+
+    n_rows: int
+
+    def take(self, columns: Index, out: Array | None = None) -> Any:
+        """Return standardised columns as rows of a float64 array, a new one unless ``out`` is given."""
+
+
 class DenseBlock:
     """A growing copy of the columns in use, as contiguous rows."""
 
-    def __init__(self, columns: DenseColumns) -> None:
+    def __init__(self, columns: DenseSource) -> None:
         self._columns = columns
         self._buffer = np.empty((0, columns.n_rows))
         self.features = np.empty(0, np.intp)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,13 +161,23 @@ class SparseColumns:
             start = stop
 
 
+class SparseSource(Protocol):
+    """What a sparse block copies from."""
+
+    n_rows: int
+    shift: Array
+
+    def take(self, columns: Index) -> Any:
+        """Return scaled columns as a new CSC matrix of float64; ``shift`` is what centring takes from them."""
+
+
 class SparseBlock:
     """A growing copy of the columns in use, compressed by columns.
 
     ``matrix`` holds the scaled columns and ``mean`` what centring takes from each.
     """
 
-    def __init__(self, columns: SparseColumns) -> None:
+    def __init__(self, columns: SparseSource) -> None:
         self._columns = columns
         self.mean = np.empty(0)
         self.matrix: Any = sparse.csc_array((columns.n_rows, 0), dtype=np.float64)
