@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         graft_path,
         l1_max,
     )
+    from skgraft.zeronorm import KernelAROMClassifier
 
 __version__ = "0.1.0"
 
@@ -36,12 +37,14 @@ __all__ = [
     "GraftRegressor",
     "GraftRegressorCV",
     "History",
+    "KernelAROMClassifier",
     "__version__",
     "corrected_resampled_ttest",
     "datasets",
     "gbfs_path",
     "graft_path",
     "l1_max",
+    "l1_svc_path",
     "mu_max",
 ]
 
@@ -57,10 +60,13 @@ _HOME = {
     "GraftRegressor": "skgraft.grafting",
     "GraftRegressorCV": "skgraft.grafting",
     "History": "skgraft.grafting",
+    "KernelAROMClassifier": "skgraft.zeronorm",
+    "L1SVC": "skgraft.zeronorm",
     "corrected_resampled_ttest": "skgraft.evaluation",
     "gbfs_path": "skgraft.boosting",
     "graft_path": "skgraft.grafting",
     "l1_max": "skgraft.grafting",
+    "l1_svc_path": "skgraft.zeronorm",
     "mu_max": "skgraft.boosting",
 }
 _SUBPACKAGES = {"datasets"}

@@ -131,13 +131,15 @@ class GraftPath(Sequence[PathPoint]):
 
         Returns
         -------
-        GraftClassifier or GraftRegressor
+        GraftClassifier, GraftRegressor or L1SVC
             Without ``history_`` and ``n_iter_``: the steps belong to the path.
         """
         from copy import copy
 
         point = self.points[index]
-        model = copy(self._template).set_params(l1=point.l1, l0=point.l0, max_features=point.max_features)
+        known = self._template.get_params(deep=False)
+        values = {"l1": point.l1, "l0": point.l0, "max_features": point.max_features}
+        model = copy(self._template).set_params(**{name: value for name, value in values.items() if name in known})
         coef = self.coef(index)
         model.coef_, model.intercept_ = coef, point.intercept
         if getattr(model, "_single_target", False):
@@ -247,14 +249,15 @@ def _steps(
         counts = np.unique(check_array(sizes, ensure_2d=False, dtype=np.intp, input_name="sizes"))
         return [replace(problem, prices=replace(problem.prices, max_features=int(k))) for k in counts]
     if l0s is not None:
-        return [replace(problem, l0=float(value)) for value in _falling(l0s, "l0s")]
+        return [replace(problem, l0=float(value)) for value in falling(l0s, "l0s")]
     if l1s is None:
         top = null_l1(replace(problem, l0=0.0))
         l1s = np.geomspace(top, smallest * top, n_values) if top > 0.0 else [0.0]
-    return [replace(problem, l1=float(value)) for value in _falling(l1s, "l1s")]
+    return [replace(problem, l1=float(value)) for value in falling(l1s, "l1s")]
 
 
-def _falling(values: Any, name: str) -> Array:
+def falling(values: Any, name: str) -> Array:
+    """Return the values of a parameter that may not be negative, the largest first."""
     numbers = check_array(values, ensure_2d=False, dtype=np.float64, input_name=name)
     if (numbers < 0.0).any():
         msg = f"{name} must not be negative, but {numbers.min():g} is among them"

@@ -167,18 +167,19 @@ def check(model: ProgramModel) -> tuple[float, float]:
     """
     program, margins = model.program, model.program.margins
     weights, _ = model.coefficients()
-    scores, need = model.scores(), _need(model)
-    excess = margins.of(scores) - margins.need
+    need = _need(model)
+    excess = margins.of(model.scores()) - margins.need
     price = np.where(program.hard, np.maximum(model.price, model.multipliers), program.price)
     a = np.where(excess > TIGHT * need, 0.0, np.where(excess < -TIGHT * need, price, model.multipliers))
     residual = margins.spread(a)
-    gradient = program.columns.gradient(residual)
+    moved = (np.abs(a - model.multipliers) > 1e-13 * price).any()
+    gradient = program.columns.gradient(residual) if moved else model.gradient()
     cost = program.cost[:, None]
     violation = np.where(weights != 0.0, np.abs(gradient - cost * np.sign(weights)), np.abs(gradient) - cost)
     worst = max(float(violation.max(initial=0.0)), 0.0)
     if program.intercept:
         worst = max(worst, float(np.abs(residual.sum(axis=0)).max()))
-    return worst / gradient_scale(model), _gap(model, np.abs(weights).sum(axis=1), model.slack())
+    return worst / gradient_scale(model), _gap(model, np.abs(weights).sum(axis=1), np.maximum(-excess, 0.0))
 
 
 def _gap(model: ProgramModel, size: Array, slack: Array) -> float:

@@ -33,10 +33,12 @@ class LinearSelector(SelectorMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def _columns(self, X: Any, weight: Array, *, standardize: bool) -> DenseColumns | SparseColumns:
+    def _columns(
+        self, X: Any, weight: Array, *, standardize: bool, center: bool = True
+    ) -> DenseColumns | SparseColumns:
         """Return the columns of X, centred and standardised on the fly; refuses what cannot be computed with."""
         weight = weight / weight.max()  # first, since the sum of huge weights may be no float
-        columns = make_columns(X, weight / weight.sum(), center=True, standardize=standardize)
+        columns = make_columns(X, weight / weight.sum(), center=center, standardize=standardize)
         names = getattr(self, "feature_names_in_", None)
         if not columns.finite:
             require_finite(X, names)

@@ -228,12 +228,11 @@ class ProgramModel:
         for machine in self._machines:
             if machine.stale:
                 machine.master.solve()
-                machine.stale = False
+                machine.stale = self._fresh = False
                 self._weights[machine.units] = machine.master.weights
                 self._a[machine.constraints] = machine.master.variables
                 if self.program.intercept:
                     self._intercept[machine.outputs] = machine.master.intercepts + self._centring(machine.outputs)
-        self._fresh = False
 
     def _centring(self, outputs: Index) -> Array:
         """Return what intercepts gain because sparse columns enter the program as they are, not centred.
@@ -291,12 +290,29 @@ class ProgramModel:
 
     # -- the same machine at other costs -------------------------------------------------------------------
 
-    def charge(self, cost: Array) -> None:
-        """Go on with other costs of the weights."""
+    def charge(self, cost: Array) -> bool:
+        """Go on with other costs of the weights; returns whether the solution stays what it is."""
+        shrunk = self._shrinkage(cost)
         self.program = replace(self.program, cost=cost)
         for machine in self._machines:
             machine.master.charge(cost[machine.units // self._n_outputs])
-            machine.stale = True
+            machine.stale |= shrunk is None
+        if shrunk is not None:
+            self._a = shrunk * self._a
+            self._gradient = shrunk * self.gradient()
+        return shrunk is not None
+
+    def _shrinkage(self, cost: Array) -> float | None:
+        """Return the factor by which all costs fall where that leaves the weights as they are, else None.
+
+        Where no constraint is short of its margin, the multipliers may fall with the costs.
+        """
+        old = self.program.cost
+        if any(machine.stale for machine in self._machines) or (self._a >= (1.0 - 1e-9) * self._price).any():
+            return None
+        top = int(np.argmax(old))
+        factor = float(cost[top] / old[top]) if old[top] > 0.0 else np.inf
+        return factor if factor <= 1.0 and np.allclose(cost, factor * old, rtol=1e-14, atol=0.0) else None
 
     def raise_price(self, factor: float) -> None:
         """Make slack dearer where there may be none."""
