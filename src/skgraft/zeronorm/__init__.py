@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from skgraft.zeronorm.kernel import KernelAROMClassifier
 from skgraft.zeronorm.l1_svc import L1SVC
 from skgraft.zeronorm.l1_svc_path import l1_svc_path
+from skgraft.zeronorm.monomials import Monomial
 
-__all__ = ["L1SVC", "l1_svc_path"]
+__all__ = ["KernelAROMClassifier", "L1SVC", "Monomial", "l1_svc_path"]

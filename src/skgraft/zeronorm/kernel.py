@@ -1,0 +1,304 @@
+"""The zero-norm in a space of monomials, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from skgraft.criterion.certificate import Certificate
+from skgraft.grafting.loop import Monitor
+from skgraft.matrix.table import read_new, require_finite
+from skgraft.zeronorm.kernel_rounds import KernelRounds, Space, run_rounds
+from skgraft.zeronorm.linear_selector import LinearSelectingClassifier
+from skgraft.zeronorm.machines import InseparableError
+from skgraft.zeronorm.monomials import ABSENT, Monomial, MonomialSpace, count_entries, count_monomials, monomial_names
+from skgraft.zeronorm.span import SpanSpace
+
+Array = NDArray[np.float64]
+
+#: The values of all monomials in all training rows may be this many numbers (a gigabyte) to be kept explicitly.
+LARGEST = 2**27
+#: Points that a span gets beyond the number of monomials, so that random ones surely hold them all.
+SPARE = 5
+
+
+class KernelAROMClassifier(LinearSelectingClassifier):
+    """Polynomial classifier with few monomials.
+
+    Looks for a polynomial of a given degree that separates the classes with as few monomials as possible, by l2-AROM
+    in the space of monomials [1]_: a support vector machine is trained, every monomial is multiplied by its
+    weight, and so on until nothing changes.  Weights that are not needed go to zero.  With scales z, squared scales
+    start at one, and a round solves for each class k::
+
+        min ½||w_k||² + C Σ_i s_i ξ_ki²   subject to   y_ki (w_k·(z*φ(x_i)) + b_k) >= 1 - ξ_ki
+
+    and lets z*z be Σ_k v_k*v_k with v_k = z*w_k, the weights of the monomials themselves.  φ(x) holds the monomials of
+    degree 1 to ``degree``, those of several different factors once for every order of the factors, as the kernel
+    Σ_t (x·y)^t has them.  At the end Σ_k ||w_k||² is the number of monomials left, counted in this way.
+
+    More than two classes are treated one against the rest with one z for all, so that they share monomials.  The paper
+    adds up |v_k| there; squares are what kernels can add up.  For two classes there is no difference.
+
+    Features are divided by their root mean square and not centred, since a monomial of centred features is a sum of
+    many monomials of the original ones.
+
+    Parameters
+    ----------
+    degree : int, default=2
+        The largest degree of a monomial.
+    C : float, default=10.0
+        What a squared slack costs beside a monomial, which costs about ½; infinity asks for a hard margin.
+    implementation : {"auto", "explicit", "span"}, default="auto"
+        ``"explicit"`` keeps the value of every monomial in every row.  ``"span"`` works by kernels alone: the weights
+        are kept in the span of the mapped training rows, and projected back to it in every round.  It needs no
+        list of monomials, however many there are, but finds a polynomial with few of them only if the span holds one;
+        its time grows with the fourth power of the number of rows.  ``"auto"`` is explicit where the values fit in a
+        gigabyte.
+    extra_points : int or "auto", default=0
+        Random points that widen the span.  With ``"auto"`` there are as many points as monomials and five more, and
+        the result is that of ``"explicit"``.  Of no account where the monomials are explicit.
+    standardize : bool, default=True
+        Learn on features divided by their root mean square; weights are reported for the original features.
+    class_weight : dict or "balanced", optional
+        Weights of the classes, as in scikit-learn.
+    tol : float, default=1e-6
+        Relative change of the weights at which rounds end.
+    max_iter : int, default=200
+        Largest number of rounds.
+    random_state : int, RandomState or None, default=None
+        Seed of the extra points.
+    verbose : int, default=0
+        1 shows progress on standard error.
+    callback : callable, optional
+        Called with each round's record; returning True ends the fit.
+
+    Attributes
+    ----------
+    monomials_ : list of Monomial or None
+        The monomials left with names and weights, the largest first; the scores are the sum of these monomials times
+        their weights, plus ``intercept_``.  None by kernels alone, where the monomials are never listed.
+    support_ : ndarray of bool of shape (n_features,)
+        Features that some monomial left has as a factor.  By kernels alone those whose monomials hold more than a
+        millionth of the largest such squared weight.
+    order_ : ndarray of int
+        These features, the one with the largest squared weights behind it first.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts.
+    objective_ : float
+        Σ_k (||w_k||² + 2C Σ_i s_i ξ_ki²) of the last machines.
+    certificate_ : Certificate
+        KKT violation of the last machines, in units of the margin, and whether the rounds have converged.
+    history_ : History
+        One record a round, with the number of features left.
+    implementation_ : str
+        ``"explicit"`` or ``"span"``.
+    n_iter_ : int
+        Number of rounds.
+    classes_ : ndarray
+        The classes.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    See Also
+    --------
+    AROMClassifier : The same for linear machines.
+
+    References
+    ----------
+    .. [1] Weston, Elisseeff, Schölkopf and Tipping (2003). Use of the zero-norm with linear models and kernel methods.
+       Journal of Machine Learning Research 3, sections 3.4 and 5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skgraft import KernelAROMClassifier
+    >>> from skgraft.datasets import make_sparse_polynomial
+    >>> problem = make_sparse_polynomial(100, terms={(0, 1): 1.0, (2,): 1.0}, random_state=0)
+    >>> model = KernelAROMClassifier(degree=2, C=np.inf).fit(problem.data, problem.target)
+    >>> [monomial.name for monomial in model.monomials_]
+    ['x2', 'x0 x1']
+    >>> np.flatnonzero(model.support_)
+    array([0, 1, 2])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "degree": [Interval(Integral, 1, 20, closed="both")],
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "implementation": [StrOptions({"auto", "explicit", "span"})],
+        "extra_points": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
+        "standardize": ["boolean"],
+        "class_weight": [None, dict, StrOptions({"balanced"})],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+        "callback": [None, callable],
+    }
+
+    def __init__(
+        self,
+        degree: int = 2,
+        *,
+        C: float = 10.0,
+        implementation: str = "auto",
+        extra_points: int | str = 0,
+        standardize: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Any = None,
+    ) -> None:
+        self.degree = degree
+        self.C = C
+        self.implementation = implementation
+        self.extra_points = extra_points
+        self.standardize = standardize
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelAROMClassifier:
+        """Look for a polynomial with few monomials that separates the classes.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,)
+            Classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples, which multiply C; a weight of two is the same as a repetition.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        X, codes, weight = self._read_classes(X, y, sample_weight)
+        require_finite(X, getattr(self, "feature_names_in_", None))
+        self._scale = _root_mean_square(X, weight) if self.standardize else np.ones(X.shape[1])
+        rows = self._scaled(X)
+        space = self._space(rows)
+        ridge = np.zeros(weight.size) if np.isinf(self.C) else 0.5 / (self.C * weight)
+        monitor = Monitor(callback=self.callback, verbose=int(self.verbose), name="zero-norm")
+        try:
+            rounds = run_rounds(space, _signs(codes, self.classes_.size), ridge, self.tol, self.max_iter, monitor)
+        except InseparableError:
+            msg = (
+                f"no polynomial of degree {self.degree} separates the classes, so there is no hard margin (C=inf): "
+                "give C a finite value, which allows errors, or raise degree"
+            )
+            raise ValueError(msg) from None
+        self._keep(rounds)
+        return self
+
+    def _scaled(self, X: Any) -> Any:
+        if sp.issparse(X):
+            return sp.csr_array(X.tocsr() @ sp.diags_array(1.0 / self._scale, format="csr"))
+        return np.asarray(X, dtype=np.float64) / self._scale
+
+    def _space(self, X: Any) -> Space:
+        entries = count_entries(X, self.degree)
+        chosen = self.implementation
+        if chosen == "auto":
+            chosen = "explicit" if entries <= LARGEST else "span"
+        if chosen == "explicit" and entries > LARGEST:
+            msg = (
+                f"the {count_monomials(X.shape[1], self.degree):,} monomials of degree {self.degree} and less of "
+                f"{X.shape[1]} features in {X.shape[0]} rows do not fit in memory: set implementation='span', or lower "
+                "degree"
+            )
+            raise ValueError(msg)
+        self.implementation_ = chosen
+        return MonomialSpace.of(X, self.degree) if chosen == "explicit" else self._span(X)
+
+    def _span(self, X: Any) -> SpanSpace:
+        n_extra = self.extra_points
+        if n_extra == "auto":
+            n_extra = max(0, count_monomials(X.shape[1], self.degree) + SPARE - SpanSpace.of(X, self.degree).basis.size)
+        extra = check_random_state(self.random_state).standard_normal((int(n_extra), X.shape[1]))
+        return SpanSpace.of(X, self.degree, extra)
+
+    def _keep(self, rounds: KernelRounds) -> None:
+        """Set the fitted attributes."""
+        last = rounds.last
+        self._polynomial = last.space.polynomial()
+        self.intercept_ = last.intercept
+        self.support_ = last.space.support()
+        masses = last.space.feature_masses()
+        by_mass = np.argsort(-masses, kind="stable")
+        self.order_ = by_mass[self.support_[by_mass]]
+        self.objective_ = last.criterion
+        self.certificate_ = Certificate(last.violation, None, rounds.converged)
+        self.history_ = rounds.history
+        self.n_iter_ = len(rounds.history)
+        self.monomials_ = self._listed() if self.implementation_ == "explicit" else None
+        self._warn(rounds)
+
+    def _listed(self) -> list[Monomial]:
+        names = getattr(self, "feature_names_in_", None)
+        features = [f"x{j}" for j in range(self.n_features_in_)] if names is None else [str(name) for name in names]
+        monomials, coefficients = self._polynomial.monomials, self._polynomial.coefficients
+        scales = np.append(self._scale, 1.0)[monomials].prod(axis=1)  # ABSENT is the last
+        listed = monomial_names(monomials, features)
+        largest_first = np.argsort(-np.abs(coefficients).max(axis=0, initial=0.0), kind="stable")
+        return [
+            Monomial(listed[m], tuple(int(j) for j in monomials[m] if j != ABSENT), coefficients[:, m] / scales[m])
+            for m in largest_first
+        ]
+
+    def _warn(self, rounds: KernelRounds) -> None:
+        if rounds.interrupted:
+            message = "Interrupted: this is the machine of the last round, and more monomials may go."
+        elif not rounds.converged and not rounds.stopped:
+            message = (
+                f"The rounds did not settle to tol={self.tol:g} in {self.n_iter_} rounds (max_iter={self.max_iter}): "
+                "raise max_iter or tol, or give C a smaller value."
+            )
+        elif not self.support_.any():
+            message = f"At C={self.C:g} errors cost less than any monomial, and none is left: raise C."
+        else:
+            return
+        warnings.warn(message, ConvergenceWarning, stacklevel=5)
+
+    def _scores(self, X: Any) -> Array:
+        check_is_fitted(self)
+        rows = self._scaled(read_new(self, X))
+        return np.asarray(self._polynomial.scores(rows) + self.intercept_)
+
+
+def _signs(codes: NDArray[np.intp], n_classes: int) -> Array:
+    """Return the classes of each machine: of the second class if there are two, else of each against the rest."""
+    which = np.arange(1, 2) if n_classes == 2 else np.arange(n_classes)
+    return np.where(codes[None, :] == which[:, None], 1.0, -1.0)
+
+
+def _root_mean_square(X: Any, weight: Array) -> Array:
+    """Return the weighted root mean square of each column, one where it is zero; safe for huge numbers."""
+    largest = abs(X).max(axis=0)
+    largest = np.asarray(largest.toarray() if sp.issparse(largest) else largest, dtype=np.float64).ravel()
+    largest = np.where(largest > 0.0, largest, 1.0)
+    share = weight / weight.sum()
+    if sp.issparse(X):
+        relative = sp.csr_array(X, dtype=np.float64) @ sp.diags_array(1.0 / largest, format="csr")
+        squares = np.asarray(relative.power(2).T @ share)
+    else:
+        squares = share @ (X / largest) ** 2
+    scale = largest * np.sqrt(squares)
+    return np.where(scale > 0.0, scale, 1.0)
