@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         graft_path,
         l1_max,
     )
-    from skgraft.zeronorm import KernelAROMClassifier
+    from skgraft.zeronorm import L1SVC, KernelAROMClassifier, l1_svc_path
 
 __version__ = "0.1.0"
 
@@ -38,6 +38,7 @@ __all__ = [
     "GraftRegressorCV",
     "History",
     "KernelAROMClassifier",
+    "L1SVC",
     "__version__",
     "corrected_resampled_ttest",
     "datasets",
