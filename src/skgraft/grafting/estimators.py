@@ -16,13 +16,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skgraft.criterion.losses import make_loss
-from skgraft.criterion.prices import resolve_penalty_weights, resolve_prices
+from skgraft.criterion.prices import Prices, resolve_penalty_weights, resolve_prices
 from skgraft.grafting.fit import Controls, LinearFit, fit_linear
 from skgraft.grafting.loop import EFFORTS
 from skgraft.grafting.problem import LinearProblem
 from skgraft.grafting.target import Target
 from skgraft.grafting.threads import threads
-from skgraft.matrix import make_columns
+from skgraft.matrix import DenseColumns, JoinedColumns, SparseColumns, make_columns
 from skgraft.matrix.table import read_new, read_training, require_finite, sample_weights
 
 Array = NDArray[np.float64]
@@ -87,9 +87,11 @@ class _LinearGraft(SelectorMixin, BaseEstimator):
             names=names,
         )
         penalty_weight = resolve_penalty_weights(self.penalty_weights, n_features, names)
-        weight = weight / weight.max()  # first, since the sum of huge weights may be no float
-        weight /= weight.sum()
-        loss = make_loss(self.loss_, delta=getattr(self, "delta", 1.35))
+        weight = _shares(weight)
+        return self._criterion(self._columns(X, weight, names), target, weight, prices, penalty_weight)
+
+    def _columns(self, X: Any, weight: Array, names: Any) -> DenseColumns | SparseColumns:
+        """Return X standardised, or name the column that cannot be."""
         columns = make_columns(X, weight, center=self.fit_intercept, standardize=self.standardize)
         if not columns.finite:
             require_finite(X, names)
@@ -98,6 +100,17 @@ class _LinearGraft(SelectorMixin, BaseEstimator):
             name = j if names is None else repr(str(names[j]))
             msg = f"column {name} of X holds numbers too large to be squared; rescale it, or set standardize=True"
             raise ValueError(msg)
+        return columns
+
+    def _criterion(
+        self,
+        columns: DenseColumns | SparseColumns | JoinedColumns,
+        target: Array,
+        weight: Array,
+        prices: Prices,
+        penalty_weight: Array,
+    ) -> LinearProblem:
+        loss = make_loss(self.loss_, delta=getattr(self, "delta", 1.35))
         return LinearProblem(
             columns=columns,
             target=Target(loss, target, weight, self.fit_intercept),
@@ -182,6 +195,12 @@ class _LinearGraft(SelectorMixin, BaseEstimator):
         coef = np.atleast_2d(self.coef_)
         used = np.flatnonzero((coef != 0.0).any(axis=0))
         return np.asarray(X[:, used] @ coef[:, used].T) + np.atleast_1d(self.intercept_)
+
+
+def _shares(weight: Array) -> Array:
+    """Return weights that sum to one."""
+    weight = weight / weight.max()  # first, since the sum of huge weights may be no float
+    return np.asarray(weight / weight.sum())
 
 
 def _gives_probabilities(estimator: GraftClassifier) -> bool:

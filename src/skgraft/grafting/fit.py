@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skgraft.criterion.certificate import Certificate
 from skgraft.grafting.history import History, Record
-from skgraft.grafting.linear import LinearModel
+from skgraft.grafting.linear import LinearModel, Saved
 from skgraft.grafting.loop import Monitor, Settings, Stop, graft
 from skgraft.grafting.optimality import Check, certify, check, is_bounded
 from skgraft.grafting.polish import polish as polish_model
@@ -76,14 +76,48 @@ def fit_linear(problem: LinearProblem, controls: Controls, start: tuple[Array, A
         Weights (n_features, n_outputs) and intercepts to start from, in standardised coordinates.
     """
     monitor = Monitor(callback=controls.callback, verbose=controls.verbose)
+    ended = minimize(problem, controls, start, monitor)
+    model, saved = ended.model, ended.saved
+    fit = conclude(model, check_saved(model, saved), saved, controls, monitor.history, finished=ended.finished)
+    if ended.interrupted:
+        _warn("Interrupted: this is the best model so far, not the optimum.")
+    elif not fit.certificate.converged and controls.effort != "newest" and not monitor.stopped:
+        _warn(
+            f"The fit did not reach tol={controls.tol:g} in max_iter={controls.max_iter} steps "
+            f"(KKT violation {fit.certificate.kkt_violation:.1e}). Raise max_iter or tol, or add an l2 penalty."
+        )
+    return fit
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a minimisation ended: the model, its best state, and whether it got there by itself."""
+
+    model: LinearModel
+    saved: Saved
+    finished: bool
+    interrupted: bool
+
+
+def minimize(
+    problem: LinearProblem,
+    controls: Controls,
+    start: tuple[Array, Array] | None,
+    monitor: Monitor,
+    scale: float = 0.0,
+) -> Ended:
+    """Minimise the criterion; a callback or Ctrl-C ends it with the best model so far.
+
+    ``scale`` is the largest gradient of the empty model over columns that are not there, for the tolerance.
+    """
     if problem.is_large and "skgraft.grafting._kernels" not in sys.modules:
         monitor.say("loading compiled code (compiled once, which may take some seconds) ...")
-    model, tol = None, 0.0
+    model = None
     finished = interrupted = False
     try:
         model, tol = begin(problem, controls, start)
         monitor.latest = model.save()
-        finished = run(model, controls, tol, monitor)
+        finished = run(model, controls, max(tol, controls.tol * scale), monitor)
         saved = model.save()
     except Stop:
         saved = monitor.latest
@@ -94,15 +128,7 @@ def fit_linear(problem: LinearProblem, controls: Controls, start: tuple[Array, A
     finally:
         monitor.close()
     assert model is not None  # noqa: S101 -- Stop comes from a step, and steps have a model
-    fit = conclude(model, _checked(model, saved), saved, controls, monitor.history, finished=finished)
-    if interrupted:
-        _warn("Interrupted: this is the best model so far, not the optimum.")
-    elif not fit.certificate.converged and controls.effort != "newest" and not monitor.stopped:
-        _warn(
-            f"The fit did not reach tol={controls.tol:g} in max_iter={controls.max_iter} steps "
-            f"(KKT violation {fit.certificate.kkt_violation:.1e}). Raise max_iter or tol, or add an l2 penalty."
-        )
-    return fit
+    return Ended(model, saved, finished, interrupted)
 
 
 def begin(problem: LinearProblem, controls: Controls, start: tuple[Array, Array] | None) -> tuple[LinearModel, float]:
@@ -209,7 +235,7 @@ def _warn(message: str) -> None:
     warnings.warn(message, ConvergenceWarning, stacklevel=5)
 
 
-def _checked(model: LinearModel, saved: Any) -> Check:
+def check_saved(model: LinearModel, saved: Saved) -> Check:
     """Check a saved state: by the model where it is still there, else from the coefficients alone."""
     if saved.point is model.point:
         return check_model(model)
