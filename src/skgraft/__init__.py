@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "L1SVC",
     "Certificate",
     "CorrectedTTest",
     "GBFSClassifier",
@@ -38,7 +39,6 @@ __all__ = [
     "GraftRegressorCV",
     "History",
     "KernelAROMClassifier",
-    "L1SVC",
     "__version__",
     "corrected_resampled_ttest",
     "datasets",

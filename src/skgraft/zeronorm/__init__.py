@@ -7,4 +7,4 @@ from skgraft.zeronorm.l1_svc import L1SVC
 from skgraft.zeronorm.l1_svc_path import l1_svc_path
 from skgraft.zeronorm.monomials import Monomial
 
-__all__ = ["KernelAROMClassifier", "L1SVC", "Monomial", "l1_svc_path"]
+__all__ = ["L1SVC", "KernelAROMClassifier", "Monomial", "l1_svc_path"]
