@@ -133,7 +133,7 @@ class KernelAROMClassifier(LinearSelectingClassifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "degree": [Interval(Integral, 1, 20, closed="both")],
-        "C": [Interval(Real, 0, None, closed="neither")],
+        "C": [Interval(Real, 0, None, closed="right")],
         "implementation": [StrOptions({"auto", "explicit", "span"})],
         "extra_points": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
         "standardize": ["boolean"],

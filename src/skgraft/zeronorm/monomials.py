@@ -253,9 +253,9 @@ class Polynomial:
             rows: Any = columns[start : start + step]
             dense = np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
             if first:
-                dense = np.column_stack([np.ones(dense.shape[0]), dense])
-            products = dense[:, places[:, 0]]
-            for s in range(1, places.shape[1]):
-                products = products * dense[:, places[:, s]]
+                dense = np.concatenate([np.ones((dense.shape[0], 1)), dense], axis=1)
+            products = np.ones((dense.shape[0], places.shape[0]))
+            for factor in places.T:
+                products *= dense[:, factor]
             result[start : start + step] = products @ self.coefficients.T
         return result
