@@ -15,9 +15,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from skgraft.matrix._kernels import FAST, ONE, column_add, column_dot
+
 MEMORY = 5  # epochs between extrapolations
 REPEATS = 4  # proximal steps on a group of several weights before moving on
-FAST = {"reassoc", "contract", "arcp", "nsz"}  # sums may be reordered; NaN and inf keep their meaning
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -368,7 +369,20 @@ def rows_cd(A, m, q0, w, ridge, starts, l1, norm, lipschitz, positive, tol, max_
     return epoch
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True)
+def nonzero_groups(w, starts, groups):
+    """Write the groups with a nonzero weight to ``groups``; returns how many they are."""
+    found = 0
+    for g in range(starts.size - 1):
+        for j in range(starts[g], starts[g + 1]):
+            if w[j] != 0.0:
+                groups[found] = g
+                found += 1
+                break
+    return found
+
+
+@njit(cache=True, nogil=True)
 def sparse_cd(
     data,
     rows,
@@ -400,61 +414,72 @@ def sparse_cd(
     z = np.zeros(n)  # A(w - w0)
     shift = 0.0  # total_curvature·mean'(w - w0)
     w0 = w.copy()
+    inverse = np.zeros(n_groups)
+    for g in range(n_groups):
+        if lipschitz[g] > 0.0:
+            inverse[g] = 1.0 / lipschitz[g]
     trail = np.empty((MEMORY + 1, m))
     trail_z = np.empty((MEMORY + 1, n))
     trail_shift = np.empty((MEMORY + 1, 1))
     mix = np.empty(MEMORY)
-    w_mixed = np.empty(m)
-    z_mixed = np.empty(n)
-    shift_mixed = np.empty(1)
     trail[0] = w
     trail_z[0] = z
     trail_shift[0, 0] = shift
     kept = 0
+    everywhere = np.arange(n_groups).astype(np.uintp)
+    swept = everywhere.copy()
+    n_swept = n_groups
     nonzero_only = False
     epoch = 0
     while epoch < max_epochs:
         largest_step = 0.0
-        for g in range(n_groups):
-            a = starts[g]
-            size = starts[g + 1] - a
+        for place in range(n_swept):
+            g = swept[np.uintp(place)]
             bound = lipschitz[g]
             if bound <= 0.0:
                 continue
-            if nonzero_only:
-                at_zero = True
-                for j in range(a, a + size):
-                    if w[j] != 0.0:
-                        at_zero = False
-                if at_zero:
-                    continue
-            for j in range(size):
-                e = a + j
-                slope = q0[e] - mean[e] * shift + ridge[e] * (w[e] - w0[e])
-                for i in range(columns[e], columns[e + 1]):
-                    slope += data[i] * z[rows[i]]
-                v[j] = soft_threshold(w[e] - slope / bound, l1[e] / bound, positive)
-            shrink = group_scale(v, size, norm[g] / bound)
-            for j in range(size):
-                e = a + j
-                new = shrink * v[j]
-                d = new - w[e]
+            a = np.uintp(starts[g])
+            size = np.uintp(starts[g + ONE]) - a
+            if size == ONE:
+                first, last = np.uintp(columns[a]), np.uintp(columns[a + ONE])
+                slope = q0[a] - mean[a] * shift + ridge[a] * (w[a] - w0[a])
+                slope += column_dot(data, rows, first, last, z)
+                new = soft_threshold(w[a] * bound - slope, l1[a] + norm[g], positive) * inverse[g]
+                d = new - w[a]
                 if d != 0.0:
-                    w[e] = new
+                    w[a] = new
+                    shift += total_curvature * mean[a] * d
+                    largest_step = max(largest_step, abs(d) * bound)
+                    column_add(data, rows, first, last, d, z)
+                continue
+            for j in range(size):
+                e = a + np.uintp(j)
+                slope = q0[e] - mean[e] * shift + ridge[e] * (w[e] - w0[e])
+                slope += column_dot(data, rows, np.uintp(columns[e]), np.uintp(columns[e + ONE]), z)
+                v[j] = soft_threshold(w[e] - slope * inverse[g], l1[e] * inverse[g], positive)
+            shrink = group_scale(v, size, norm[g] * inverse[g])
+            for j in range(size):
+                e = a + np.uintp(j)
+                d = shrink * v[j] - w[e]
+                if d != 0.0:
+                    w[e] = shrink * v[j]
                     shift += total_curvature * mean[e] * d
                     largest_step = max(largest_step, abs(d) * bound)
-                    for i in range(columns[e], columns[e + 1]):
-                        z[rows[i]] += d * data[i]
+                    column_add(data, rows, np.uintp(columns[e]), np.uintp(columns[e + ONE]), d, z)
         epoch += 1
         if largest_step <= tol:
             if not nonzero_only:
                 break
             nonzero_only = False
+            swept[:] = everywhere
+            n_swept = n_groups
             kept = 0
             trail[0] = w
             trail_z[0] = z
             trail_shift[0, 0] = shift
             continue
+        if kept == 0:
+            n_swept = nonzero_groups(w, starts, swept)
         nonzero_only = True
         kept += 1
         trail[kept] = w
@@ -463,28 +488,41 @@ def sparse_cd(
         if kept == MEMORY:
             kept = 0
             if extrapolation(trail, mix):
-                combine(trail, mix, w_mixed)
-                combine(trail_z, mix, z_mixed)
-                combine(trail_shift, mix, shift_mixed)
-                change = penalty_value(w_mixed, starts, l1, norm) - penalty_value(w, starts, l1, norm)
-                for j in range(m):
-                    before = w[j] - w0[j]
-                    after = w_mixed[j] - w0[j]
-                    change += q0[j] * (after - before) + 0.5 * ridge[j] * (after * after - before * before)
-                for i in range(n):
-                    change += 0.5 * (z_mixed[i] * z_mixed[i] - z[i] * z[i])
-                if total_curvature > 0.0:
-                    change -= 0.5 * (shift_mixed[0] * shift_mixed[0] - shift * shift) / total_curvature
-                if change < 0.0 and allowed(w_mixed, positive):
-                    for j in range(m):
-                        w[j] = w_mixed[j]
-                    for i in range(n):
-                        z[i] = z_mixed[i]
-                    shift = shift_mixed[0]
+                shift = sparse_extrapolate(
+                    trail, trail_z, trail_shift, mix, total_curvature, q0, w, w0, z, shift, ridge, starts, l1, norm,
+                    positive,
+                )  # fmt: skip
             trail[0] = w
             trail_z[0] = z
             trail_shift[0, 0] = shift
     return epoch
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def sparse_extrapolate(
+    trail, trail_z, trail_shift, mix, total_curvature, q0, w, w0, z, shift, ridge, starts, l1, norm, positive
+):  # fmt: skip
+    """Move w and z to the mixture of the trail if the model is lower there; returns the shift that goes with them."""
+    w_mixed = np.empty(w.size)
+    z_mixed = np.empty(z.size)
+    shift_mixed = np.empty(1)
+    combine(trail, mix, w_mixed)
+    combine(trail_z, mix, z_mixed)
+    combine(trail_shift, mix, shift_mixed)
+    change = penalty_value(w_mixed, starts, l1, norm) - penalty_value(w, starts, l1, norm)
+    for j in range(w.size):
+        before = w[j] - w0[j]
+        after = w_mixed[j] - w0[j]
+        change += q0[j] * (after - before) + 0.5 * ridge[j] * (after * after - before * before)
+    for i in range(z.size):
+        change += 0.5 * (z_mixed[i] * z_mixed[i] - z[i] * z[i])
+    if total_curvature > 0.0:
+        change -= 0.5 * (shift_mixed[0] * shift_mixed[0] - shift * shift) / total_curvature
+    if change >= 0.0 or not allowed(w_mixed, positive):
+        return shift
+    w[:] = w_mixed
+    z[:] = z_mixed
+    return shift_mixed[0]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -542,10 +580,10 @@ def softmax_cd(
                     continue
             for j in range(size):
                 e = a + j
-                k = output[e]
+                k, c = np.uintp(output[e]), np.uintp(column[e])
                 slope = q0[e] + ridge[e] * (w[e] - w0[e])
-                for i in range(columns[column[e]], columns[column[e] + 1]):
-                    r = rows[i]
+                for i in range(np.uintp(columns[c]), np.uintp(columns[c + ONE])):
+                    r = np.uintp(rows[i])
                     slope += data[i] * s[r] * P[r, k] * (z[k, r] - t[r])
                 v[j] = soft_threshold(w[e] - slope / bound, l1[e] / bound, positive)
             shrink = group_scale(v, size, norm[g] / bound)
@@ -554,11 +592,11 @@ def softmax_cd(
                 new = shrink * v[j]
                 d = new - w[e]
                 if d != 0.0:
-                    k = output[e]
+                    k, c = np.uintp(output[e]), np.uintp(column[e])
                     w[e] = new
                     largest_step = max(largest_step, abs(d) * bound)
-                    for i in range(columns[column[e]], columns[column[e] + 1]):
-                        r = rows[i]
+                    for i in range(np.uintp(columns[c]), np.uintp(columns[c + ONE])):
+                        r = np.uintp(rows[i])
                         z[k, r] += d * data[i]
                         t[r] += P[r, k] * d * data[i]
         epoch += 1
