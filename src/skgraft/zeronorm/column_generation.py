@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from skgraft.criterion.certificate import Certificate
 from skgraft.grafting.history import History, Record
 from skgraft.grafting.loop import Monitor, Settings, Stop, graft
+from skgraft.zeronorm.machines import InseparableError
 from skgraft.zeronorm.programs import Program, ProgramModel
 
 Array = NDArray[np.float64]
@@ -25,10 +26,6 @@ RAISE = 100.0  # factor by which forbidden slack becomes dearer,
 RAISES = 3  # and how often: from 1e3 to 1e9
 VANISHED = 1e-7  # slack up to this is none, the margin being 1
 TIGHT = 1e-7  # a margin this near to what is needed is met exactly
-
-
-class InseparableError(ValueError):
-    """No machine without slack exists."""
 
 
 @dataclass(frozen=True)

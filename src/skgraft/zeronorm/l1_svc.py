@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from skgraft.criterion.prices import resolve_features, resolve_penalty_weights
 from skgraft.grafting.threads import threads
+from skgraft.matrix import DenseColumns, SparseColumns
 from skgraft.zeronorm.column_generation import Controls, ProgramFit, fit_program
 from skgraft.zeronorm.linear_selector import LinearSelectingClassifier
 from skgraft.zeronorm.margins import Margins, all_pairs, one_against_rest
@@ -175,12 +176,12 @@ class L1SVC(LinearSelectingClassifier):
             The fitted estimator.
         """
         with threads(self.n_jobs):
-            program = self._program(X, y, sample_weight)
-            self._keep_result(fit_program(program, self._controls()), program)
+            program, columns = self._program(X, y, sample_weight)
+            self._keep_result(fit_program(program, self._controls()), columns)
         return self
 
-    def _program(self, X: Any, y: Any, sample_weight: Any) -> Program:
-        """Return the program that these parameters and data define."""
+    def _program(self, X: Any, y: Any, sample_weight: Any) -> tuple[Program, DenseColumns | SparseColumns]:
+        """Return the program that these parameters and data define, and its columns."""
         X, codes, weight = self._read_classes(X, y, sample_weight)
         names = getattr(self, "feature_names_in_", None)
         n_features = X.shape[1]
@@ -191,13 +192,14 @@ class L1SVC(LinearSelectingClassifier):
         weight /= weight.sum()
         margins = class_margins(codes, self.classes_.size, self.multi_class)
         columns = self._columns(X, weight, standardize=self.standardize, center=self.fit_intercept)
-        return Program(columns, margins, weight[margins.row], self.l1 * penalty_weight, self.fit_intercept, kept)
+        price, cost = weight[margins.row], self.l1 * penalty_weight
+        return Program(columns, margins, price, cost, self.fit_intercept, kept), columns
 
     def _controls(self) -> Controls:
         return Controls(self.tol, self.max_iter, int(self.verbose), self.callback)
 
-    def _keep_result(self, fit: ProgramFit, program: Program) -> None:
-        self._keep_weights(fit.weights.T, fit.intercept, program.columns)
+    def _keep_result(self, fit: ProgramFit, columns: DenseColumns | SparseColumns) -> None:
+        self._keep_weights(fit.weights.T, fit.intercept, columns)
         self.support_ = fit.support
         self.order_ = fit.order
         self.objective_ = fit.objective

@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from skgraft.grafting.loop import Monitor
 from skgraft.grafting.path import GraftPath, PathPoint, falling
 from skgraft.grafting.threads import threads
+from skgraft.matrix import DenseColumns, SparseColumns
 from skgraft.zeronorm.column_generation import Controls, ProgramFit, conclude, grow
 from skgraft.zeronorm.l1_svc import L1SVC
-from skgraft.zeronorm.programs import Program, ProgramModel
+from skgraft.zeronorm.programs import ProgramModel
 
 Array = NDArray[np.float64]
 
@@ -75,17 +76,20 @@ def l1_svc_path(
     template._validate_params()  # noqa: SLF001 -- what fit does first
     values = None if l1s is None else falling(l1s, "l1s")
     with threads(template.n_jobs):
-        program = template.set_params(l1=1.0)._program(X, y, sample_weight)  # noqa: SLF001 -- its own encoding
+        program, columns = template.set_params(l1=1.0)._program(X, y, sample_weight)  # noqa: SLF001 -- its own encoding
         model = ProgramModel(program)
         controls = template._controls()  # noqa: SLF001
         if values is None:
             top = ABOVE * first_l1(model, controls)
             values = np.geomspace(top, smallest * top, n_values) if top > 0.0 else np.zeros(1)
-        points = tuple(_walk(model, program.cost, values, controls))
-    return GraftPath(points, program.columns.n_columns, template)
+        fits = _walk(model, program.cost, values, controls)
+        points = tuple(_point(columns, l1, fit) for l1, fit in fits)
+    return GraftPath(points, columns.n_columns, template)
 
 
-def _walk(model: ProgramModel, penalty_weight: Array, l1s: Array, controls: Controls) -> Iterator[PathPoint]:
+def _walk(
+    model: ProgramModel, penalty_weight: Array, l1s: Array, controls: Controls
+) -> Iterator[tuple[float, ProgramFit]]:
     fit = None
     for l1 in l1s.tolist():
         unchanged = model.charge(l1 * penalty_weight)
@@ -96,7 +100,7 @@ def _walk(model: ProgramModel, penalty_weight: Array, l1s: Array, controls: Cont
             monitor = Monitor(callback=controls.callback, verbose=controls.verbose, name="column generation")
             finished = resume(model, controls, monitor)
             fit = conclude(model, controls, monitor.history, finished=finished)
-        yield _point(model.program, l1, fit)
+        yield l1, fit
 
 
 def resume(model: ProgramModel, controls: Controls, monitor: Monitor) -> bool:
@@ -151,8 +155,8 @@ def _sufficient_l1(model: ProgramModel, penalty_weight: Array) -> float:
     return float((gradient / penalty_weight[penalised]).max())
 
 
-def _point(program: Program, l1: float, fit: ProgramFit) -> PathPoint:
-    scale, centre = program.columns.scale[fit.order], program.columns.centre[fit.order]
+def _point(columns: DenseColumns | SparseColumns, l1: float, fit: ProgramFit) -> PathPoint:
+    scale, centre = columns.scale[fit.order], columns.centre[fit.order]
     weights = (fit.weights[fit.order] / scale[:, None]).T
     return PathPoint(
         l1=l1,

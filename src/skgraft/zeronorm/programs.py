@@ -13,14 +13,14 @@ grows, and what it ends with is the optimum of the full program.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from skgraft.grafting.loop import Candidates
-from skgraft.matrix import DenseBlock, DenseColumns, SparseColumns
+from skgraft.matrix import DenseBlock, SparseBlock
 from skgraft.zeronorm.margins import Margins
 from skgraft.zeronorm.master import Master
 
@@ -32,13 +32,26 @@ NEAR = 0.8  # a row stays in the program while its feature's gradient is within 
 CROWDED = 4  # rows for each that matters beyond which the others leave
 
 
+class ProgramColumns(Protocol):
+    """What a program asks of its features."""
+
+    n_rows: int
+    n_columns: int
+
+    def gradient(self, residual: Array) -> Array:
+        """Return the product of all columns with a residual (n_rows, n_outputs)."""
+
+    def block(self) -> DenseBlock | SparseBlock:
+        """Return an empty block, to which the columns in use are copied."""
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
     """A machine: data, constraints, and what weights and slack cost.
 
     Attributes
     ----------
-    columns : DenseColumns or SparseColumns
+    columns : DenseColumns, SparseColumns or ScaledColumns
         The features.
     margins : Margins
         The constraints.
@@ -52,7 +65,7 @@ class Program:
         Features that count as selected whatever their weights.
     """
 
-    columns: DenseColumns | SparseColumns
+    columns: ProgramColumns
     margins: Margins
     price: Array
     cost: Array
