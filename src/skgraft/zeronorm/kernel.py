@@ -50,7 +50,8 @@ class KernelAROMClassifier(LinearSelectingClassifier):
     adds up |v_k| there; squares are what kernels can add up.  For two classes there is no difference.
 
     Features are divided by their root mean square and not centred, since a monomial of centred features is a sum of
-    many monomials of the original ones.
+    many monomials of the original ones.  Constant columns are not used, nor are columns that repeat an earlier one up to
+    the sign.
 
     Parameters
     ----------
@@ -126,7 +127,7 @@ class KernelAROMClassifier(LinearSelectingClassifier):
     >>> problem = make_sparse_polynomial(100, terms={(0, 1): 1.0, (2,): 1.0}, random_state=0)
     >>> model = KernelAROMClassifier(degree=2, C=np.inf).fit(problem.data, problem.target)
     >>> [monomial.name for monomial in model.monomials_]
-    ['x2', 'x0 x1']
+    ['x0 x1', 'x2']
     >>> np.flatnonzero(model.support_)
     array([0, 1, 2])
     """
@@ -193,8 +194,8 @@ class KernelAROMClassifier(LinearSelectingClassifier):
         X, codes, weight = self._read_classes(X, y, sample_weight)
         require_finite(X, getattr(self, "feature_names_in_", None))
         self._scale = _root_mean_square(X, weight) if self.standardize else np.ones(X.shape[1])
-        rows = self._scaled(X)
-        space = self._space(rows)
+        self._used = _telling(X / self._scale if not sp.issparse(X) else X @ _diagonal(1.0 / self._scale))
+        space = self._space(self._scaled(X))
         ridge = np.zeros(weight.size) if np.isinf(self.C) else 0.5 / (self.C * weight)
         monitor = Monitor(callback=self.callback, verbose=int(self.verbose), name="zero-norm")
         try:
@@ -209,9 +210,11 @@ class KernelAROMClassifier(LinearSelectingClassifier):
         return self
 
     def _scaled(self, X: Any) -> Any:
+        """Return the columns that are used, on the scale that is learned on."""
+        columns, scale = X[:, self._used], self._scale[self._used]
         if sp.issparse(X):
-            return sp.csr_array(X.tocsr() @ sp.diags_array(1.0 / self._scale, format="csr"))
-        return np.asarray(X, dtype=np.float64) / self._scale
+            return sp.csr_array(columns.tocsr() @ _diagonal(1.0 / scale))
+        return np.asarray(columns, dtype=np.float64) / scale
 
     def _space(self, X: Any) -> Space:
         entries = count_entries(X, self.degree)
@@ -240,10 +243,11 @@ class KernelAROMClassifier(LinearSelectingClassifier):
         last = rounds.last
         self._polynomial = last.space.polynomial()
         self.intercept_ = last.intercept
-        self.support_ = last.space.support()
-        masses = last.space.feature_masses()
-        by_mass = np.argsort(-masses, kind="stable")
-        self.order_ = by_mass[self.support_[by_mass]]
+        left = last.space.support()
+        self.support_ = np.zeros(self.n_features_in_, dtype=bool)
+        self.support_[self._used[left]] = True
+        by_mass = np.argsort(-last.space.feature_masses(), kind="stable")
+        self.order_ = self._used[by_mass[left[by_mass]]]
         self.objective_ = last.criterion
         self.certificate_ = Certificate(last.violation, None, rounds.converged)
         self.history_ = rounds.history
@@ -254,8 +258,9 @@ class KernelAROMClassifier(LinearSelectingClassifier):
     def _listed(self) -> list[Monomial]:
         names = getattr(self, "feature_names_in_", None)
         features = [f"x{j}" for j in range(self.n_features_in_)] if names is None else [str(name) for name in names]
-        monomials, coefficients = self._polynomial.monomials, self._polynomial.coefficients
-        scales = np.append(self._scale, 1.0)[monomials].prod(axis=1)  # ABSENT is the last
+        places, coefficients = self._polynomial.monomials, self._polynomial.coefficients
+        monomials = np.append(self._used, ABSENT)[places]  # ABSENT is the last place
+        scales = np.append(self._scale, 1.0)[monomials].prod(axis=1)
         listed = monomial_names(monomials, features)
         largest_first = np.argsort(-np.abs(coefficients).max(axis=0, initial=0.0), kind="stable")
         return [
@@ -289,6 +294,23 @@ def _signs(codes: NDArray[np.intp], n_classes: int) -> Array:
     return np.where(codes[None, :] == which[:, None], 1.0, -1.0)
 
 
+def _diagonal(values: Array) -> Any:
+    return sp.diags_array(values, format="csr")
+
+
+def _telling(X: Any) -> NDArray[np.intp]:
+    """Return the columns that are not constant and repeat no earlier one, up to rounding and the sign.
+
+    Columns are told apart by their products with two random vectors.
+    """
+    probes = np.random.default_rng(0).standard_normal((2, X.shape[0]))
+    probes -= probes.mean(axis=1, keepdims=True)  # a constant column has products of zero
+    prints = np.round(np.asarray((X.T @ probes.T) / np.sqrt(X.shape[0]), dtype=np.float64), 10) + 0.0
+    prints *= np.where(prints[:, :1] < 0.0, -1.0, 1.0)
+    _, first = np.unique(prints, axis=0, return_index=True)
+    return np.sort(first[prints[first].any(axis=1)])
+
+
 def _root_mean_square(X: Any, weight: Array) -> Array:
     """Return the weighted root mean square of each column, one where it is zero; safe for huge numbers."""
     largest = abs(X).max(axis=0)
@@ -296,7 +318,7 @@ def _root_mean_square(X: Any, weight: Array) -> Array:
     largest = np.where(largest > 0.0, largest, 1.0)
     share = weight / weight.sum()
     if sp.issparse(X):
-        relative = sp.csr_array(X, dtype=np.float64) @ sp.diags_array(1.0 / largest, format="csr")
+        relative = sp.csr_array(X, dtype=np.float64) @ _diagonal(1.0 / largest)
         squares = np.asarray(relative.power(2).T @ share)
     else:
         squares = share @ (X / largest) ** 2

@@ -243,8 +243,8 @@ class Polynomial:
 
     def scores(self, X: Any) -> Array:
         """Return the scores of rows, (n_rows, n_outputs); only the columns in use are looked at."""
-        used, places = np.unique(self.monomials, return_inverse=True)
-        places = places.reshape(self.monomials.shape)
+        used, inverse = np.unique(self.monomials, return_inverse=True)
+        places: Indices = inverse.reshape(self.monomials.shape)
         first = int(ABSENT in used)  # the column of ones that stands for no factor
         columns: Any = X[:, used[first:]]
         result = np.empty((X.shape[0], self.coefficients.shape[0]))
