@@ -50,8 +50,8 @@ class KernelAROMClassifier(LinearSelectingClassifier):
     adds up |v_k| there; squares are what kernels can add up.  For two classes there is no difference.
 
     Features are divided by their root mean square and not centred, since a monomial of centred features is a sum of
-    many monomials of the original ones.  Constant columns are not used, nor are columns that repeat an earlier one up to
-    the sign.
+    many monomials of the original ones.  Constant columns are not used, nor are columns that repeat an earlier one up
+    to the sign.
 
     Parameters
     ----------
