@@ -1,0 +1,275 @@
+"""l2-AROM: a succession of support vector machines on features multiplied by ever new scales.
+
+Weston et al. 2003, section 3.1.  In the weights v of the features as given, a round minimises ½ Σ_j v_j²/z_j² and the
+loss; since ln v² <= ln z² + v²/z² - 1 with equality at z = |v|, setting z = |v| and repeating never raises
+Σ_j ln|v_j| + loss from one round to the next.
+
+Where slack is allowed and the scales are shorter than one, they are lengthened to one: many features start with tiny
+weights, whose scales would leave so little of the data that all of them would vanish together.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from skgraft.grafting.loop import Monitor, Stop
+from skgraft.matrix import DenseColumns, SparseColumns
+from skgraft.zeronorm.design import Design, first_of_each, make_design
+from skgraft.zeronorm.machines import INSEPARABLE, InseparableError, Machine, MachineSolution
+from skgraft.zeronorm.rounds import Rounds, feature_size, largest, log_criterion, nonzero
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+SETTLED = 1e-5  # change of the sizes, as part of the largest, at which rounds have converged
+STABLE = 5  # rounds after which r features that remain the same and hardly move are the answer
+NEARLY = 1e-2  # what "hardly" means
+SOFTENED = 1e-6  # ridge, as part of the mean diagonal, for chosen features that no longer separate
+
+
+@dataclass(frozen=True)
+class RoundControls:
+    """How rounds are run: how many features, what is rescaled, when to stop, whom to tell."""
+
+    n_features_to_select: int | None = None
+    rescale_features: bool = True
+    rescale_errors: bool = False
+    retrain: bool = True
+    tol: float = 1e-6
+    max_iter: int = 100
+    verbose: int = 0
+    callback: Callable[[Any], Any] | None = None
+
+
+@dataclass(frozen=True)
+class _Round:
+    """The state after a round, as the monitor asks for it."""
+
+    features: Indices
+    size: Array
+    solution: MachineSolution
+    n_selected: int
+    value: float
+    total_cost: float
+
+    def objective(self) -> float:
+        """Return the log criterion."""
+        return self.value
+
+    def save(self) -> _Round:
+        """Return itself: nothing in it changes."""
+        return self
+
+
+def l2_rounds(columns: DenseColumns | SparseColumns, machine: Machine, controls: RoundControls) -> Rounds:
+    """Run rounds until the features are as few as asked for, or change no more.
+
+    Parameters
+    ----------
+    columns : DenseColumns or SparseColumns
+        Standardised features.
+    machine : Machine
+        What a round solves.
+    controls : RoundControls
+        How rounds are run.
+
+    Returns
+    -------
+    Rounds
+        Weights and intercepts for the standardised features.
+
+    Raises
+    ------
+    InseparableError
+        If no slack is allowed and the data cannot do without.
+    """
+    full = make_design(columns)
+    monitor = Monitor(callback=controls.callback, verbose=controls.verbose, name="rounds")
+    design = full
+    if controls.rescale_features:
+        first = first_of_each(full)
+        design = full if first.all() else full.keep(first)
+    run = _Run(design, machine, controls, full.n_features)
+    interrupted = False
+    try:
+        run.go(monitor)
+    except Stop:
+        pass
+    except KeyboardInterrupt:
+        if monitor.latest is None:
+            raise
+        interrupted = True
+    finally:
+        monitor.close()
+    rounds = _conclude(full, columns, machine, controls, run, monitor)
+    if interrupted:
+        warnings.warn("Interrupted: these are the features so far.", ConvergenceWarning, stacklevel=3)
+    elif not run.settled and not monitor.stopped:
+        msg = (
+            f"The rounds had not settled after max_iter={controls.max_iter}; the features are those of the last round. "
+            "Raise max_iter."
+        )
+        warnings.warn(msg, ConvergenceWarning, stacklevel=3)
+    return rounds
+
+
+class _Run:
+    """The rounds themselves, and what they have come to."""
+
+    def __init__(self, design: Design, machine: Machine, controls: RoundControls, n_features: int) -> None:
+        self._design = design
+        self._machine = machine
+        self._controls = controls
+        self._n_features = n_features
+        self.latest: _Round | None = None
+        self.before: _Round | None = None
+        self.worst = 0.0  # violation of any round
+        self.settled = False
+
+    def go(self, monitor: Monitor) -> None:
+        """Solve, rescale, drop, until there is nothing to change."""
+        controls = self._controls
+        squared_scale: Array | None = None
+        last_top, same = np.empty(0, np.intp), 0
+        for _ in range(controls.max_iter):
+            now, alive = self._solve(squared_scale)
+            monitor.record(now, "round", _top_feature(now), now.solution.violation)
+            r = controls.n_features_to_select
+            if now.n_selected == 0 or (r is not None and now.n_selected <= r and controls.rescale_features):
+                self.settled = True
+                return
+            change = self._change(now)
+            if r is not None:
+                top = np.sort(now.features[largest(now.size, r)])
+                same = same + 1 if np.array_equal(top, last_top) else 0
+                last_top = top
+            if change <= SETTLED or (r is not None and same >= STABLE and change < NEARLY):
+                self.settled = True
+                return
+            if controls.rescale_features:
+                squared_scale = self._drop(alive, now.size)
+            if controls.rescale_errors:
+                self._machine.rescale_errors()
+
+    def _solve(self, squared_scale: Array | None) -> tuple[_Round, NDArray[np.bool_]]:
+        solution = self._machine.solve(self._design, squared_scale, self._controls.tol)
+        if self.latest is None and self._machine.hard and solution.violation > INSEPARABLE:
+            raise InseparableError
+        size = feature_size(solution.weights)
+        alive = nonzero(size)
+        n_alive = int(np.count_nonzero(alive))
+        value = log_criterion(size[alive], self._n_features, solution.loss)
+        self.before, self.latest = (
+            self.latest,
+            _Round(self._design.features, size, solution, n_alive, value, float(n_alive)),
+        )
+        self.worst = max(self.worst, solution.violation)
+        return self.latest, alive
+
+    def _change(self, now: _Round) -> float:
+        """Return the largest change of a size since the round before, as part of the largest size."""
+        if self.before is None:
+            return np.inf
+        old = self.before.size
+        if old.size != now.size.size:
+            old = old[np.isin(self.before.features, now.features, assume_unique=True)]
+        return float(np.abs(now.size - old).max()) / float(now.size.max())
+
+    def _drop(self, alive: NDArray[np.bool_], size: Array) -> Array:
+        """Remove features that are zero, for good; return the squared scales of the others."""
+        if not alive.all():
+            self._design = self._design.keep(alive)
+            self._machine.keep(alive)
+            size = size[alive]
+        squares = size * size
+        length = float(squares.sum())
+        return squares / length if not self._machine.hard and length < 1.0 else squares
+
+    def chosen(self) -> tuple[Indices, Array]:
+        """Return the features of the answer, largest first, and their sizes."""
+        assert self.latest is not None  # noqa: S101 -- a round was run
+        r, last = self._controls.n_features_to_select, self.latest
+        if r is None or not self._controls.rescale_features:
+            order = largest(last.size, last.n_selected)
+            return last.features[order], last.size[order]
+        if last.n_selected < r and self.before is not None:
+            last = self.before  # the last round before the limit
+        order = largest(last.size, r)
+        features, size = last.features[order], last.size[order]
+        if features.size < r:  # copies and constants are all that is left
+            others = np.setdiff1d(np.arange(self._n_features), features)[: r - features.size]
+            features, size = np.concatenate([features, others]), np.concatenate([size, np.zeros(others.size)])
+        return features, size
+
+
+def _top_feature(now: _Round) -> int:
+    return int(now.features[np.argmax(now.size)]) if now.size.size else -1
+
+
+def _conclude(
+    full: Design,
+    columns: DenseColumns | SparseColumns,
+    machine: Machine,
+    controls: RoundControls,
+    run: _Run,
+    monitor: Monitor,
+) -> Rounds:
+    """Return the machine on the chosen features: on their own scale, or on that of the last round."""
+    assert run.latest is not None  # noqa: S101 -- a round was run
+    order, size = run.chosen()
+    alive = np.sort(order)
+    solution = run.latest.solution
+    if alive.size and controls.rescale_features:
+        by_feature = np.zeros(full.n_features)
+        by_feature[order] = size
+        scale = None if controls.retrain else np.maximum(by_feature[alive] ** 2, np.finfo(float).tiny)
+        solution = _machine_on(full.keep(alive), machine, scale, controls.tol)
+    weights = np.zeros((solution.intercept.size, full.n_features))
+    if alive.size:
+        part = solution.weights if solution.weights.shape[1] == alive.size else _restricted(run.latest, alive)
+        weights[:, alive] = part
+    intercept = solution.intercept + weights @ full.intercept_shift(columns)
+    worst = max(run.worst, solution.violation) if not machine.hard else run.worst
+    return Rounds(
+        weights=weights,
+        intercept=intercept,
+        alive=alive,
+        order=order,
+        history=monitor.history,
+        objective=log_criterion(feature_size(weights)[alive], full.n_features, solution.loss),
+        kkt_violation=solution.violation,
+        converged=run.settled and worst <= 10.0 * controls.tol,
+    )
+
+
+def _restricted(last: _Round, alive: Indices) -> Array:
+    return last.solution.weights[:, np.isin(last.features, alive, assume_unique=True)]
+
+
+def _machine_on(design: Design, machine: Machine, squared_scale: Array | None, tol: float) -> MachineSolution:
+    """Solve the machine afresh on the chosen features; without a margin between the classes, with the least slack."""
+    solution = machine.afresh().solve(design, squared_scale, tol)
+    if not (machine.hard and solution.violation > INSEPARABLE):
+        return solution
+    msg = (
+        f"The {design.n_features} chosen features do not separate the training data, so the margin is not hard "
+        "(C=inf) but that of the least squared slack. Choose more features, or a finite C."
+    )
+    warnings.warn(msg, ConvergenceWarning, stacklevel=5)
+    ridge = SOFTENED * _mean_square(design, squared_scale)
+    return machine.afresh(softened=ridge).solve(design, squared_scale, tol)
+
+
+def _mean_square(design: Design, squared_scale: Array | None) -> float:
+    """Return the mean diagonal of the Gram matrix."""
+    X = design.by_rows()
+    z2 = np.ones(design.n_features) if squared_scale is None else squared_scale
+    squares = np.asarray(X.multiply(X).sum(axis=0)).ravel() if design.is_sparse else (X * X).sum(axis=0)
+    return max(float(squares @ z2) / design.n_rows, np.finfo(float).tiny)
