@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         graft_path,
         l1_max,
     )
-    from skgraft.zeronorm import L1SVC, KernelAROMClassifier, l1_svc_path
+    from skgraft.zeronorm import L1SVC, FSVClassifier, KernelAROMClassifier, l1_svc_path
 
 __version__ = "0.1.0"
 
@@ -29,6 +29,7 @@ __all__ = [
     "L1SVC",
     "Certificate",
     "CorrectedTTest",
+    "FSVClassifier",
     "GBFSClassifier",
     "GBFSPath",
     "GBFSRegressor",
@@ -52,6 +53,7 @@ __all__ = [
 _HOME = {
     "Certificate": "skgraft.criterion",
     "CorrectedTTest": "skgraft.evaluation",
+    "FSVClassifier": "skgraft.zeronorm",
     "GBFSClassifier": "skgraft.boosting",
     "GBFSPath": "skgraft.boosting",
     "GBFSRegressor": "skgraft.boosting",

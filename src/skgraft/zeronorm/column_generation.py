@@ -136,8 +136,7 @@ def gradient_scale(model: ProgramModel) -> float:
 def conclude(model: ProgramModel, controls: Controls, history: History, *, finished: bool) -> ProgramFit:
     """Put a model and its certificate into a result."""
     program = model.program
-    if program.intercept and not program.margins.coupled and not program.hard.any():
-        model.centre_intercepts()
+    model.centre_intercepts()
     weights, intercept = model.coefficients()
     slack = model.slack()
     size = np.abs(weights).sum(axis=1)

@@ -129,6 +129,7 @@ class L1Machine:
         self._open_first(model, design)
         try:
             grow(model, Controls(tol=tol, max_iter=STEPS), Monitor())
+            model.centre_intercepts()
             violation = check(model)[0]
         except InseparableError:
             violation = np.inf

@@ -23,7 +23,18 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 
-class L1SVC(LinearSelectingClassifier):
+DECIMALS = 10  # of scores
+
+
+class ProgramClassifier(LinearSelectingClassifier):
+    """A classifier by linear programs, whose scores are often exactly 1 or -1."""
+
+    def _scores(self, X: Any) -> Array:
+        """Return scores; ties between classes are not left to rounding errors."""
+        return np.round(super()._scores(X), DECIMALS)
+
+
+class L1SVC(ProgramClassifier):
     """Support vector machine with an l1 norm, solved exactly.
 
     Minimises, over weights w and intercepts b of standardised features::

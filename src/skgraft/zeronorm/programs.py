@@ -335,7 +335,12 @@ class ProgramModel:
             machine.stale = True
 
     def centre_intercepts(self) -> None:
-        """Move every intercept to the middle of those that are as good, each output being a problem of its own."""
+        """Move every intercept to the middle of those that are as good, where each output is a problem of its own.
+
+        A margin without slack leaves no choice.
+        """
+        if not self.program.intercept or self.program.margins.coupled or self.program.hard.any():
+            return
         scores = self.scores() - self._intercept
         for machine in self._machines:
             output = int(machine.outputs[0])
