@@ -7,6 +7,7 @@ from skgraft.grafting.estimators import GraftClassifier, GraftRegressor
 from skgraft.grafting.history import History, Record
 from skgraft.grafting.l1max import l1_max
 from skgraft.grafting.path import GraftPath, graft_path
+from skgraft.grafting.stream import StreamGraftClassifier, StreamGraftRegressor
 
 __all__ = [
     "GraftClassifier",
@@ -16,6 +17,8 @@ __all__ = [
     "GraftRegressorCV",
     "History",
     "Record",
+    "StreamGraftClassifier",
+    "StreamGraftRegressor",
     "graft_path",
     "l1_max",
 ]

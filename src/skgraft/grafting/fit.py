@@ -19,6 +19,7 @@ from skgraft.grafting.loop import Monitor, Settings, Stop, graft
 from skgraft.grafting.optimality import Check, certify, check, is_bounded
 from skgraft.grafting.polish import polish as polish_model
 from skgraft.grafting.problem import LinearProblem
+from skgraft.grafting.target import Target
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -135,14 +136,13 @@ def begin(problem: LinearProblem, controls: Controls, start: tuple[Array, Array]
     """Return the model at its start and the absolute tolerance that belongs to it."""
     model = LinearModel(problem)
     scale = float(np.abs(model.null_gradient).max(initial=0.0))
-    tol = max(controls.tol * scale, _rounding(problem))
+    tol = max(controls.tol * scale, rounding(problem.target))
     model.open_first(start, 0.5 * tol)
     return model, tol
 
 
-def _rounding(problem: LinearProblem) -> float:
+def rounding(target: Target) -> float:
     """Return how exact a sum over the residuals can be: a violation below it means nothing."""
-    target = problem.target
     return 4.0 * float(np.finfo(float).eps * (target.weight @ np.abs(target.y)).max())
 
 
@@ -192,10 +192,10 @@ def _thrifty_start(model: LinearModel, settings: Settings) -> tuple[Any, float] 
 def _refine(model: LinearModel, settings: Settings, controls: Controls, monitor: Monitor) -> None:
     """Go on with smaller tolerances until the duality gap, too, is small; small gradients alone may leave it.
 
-    Then take the last digits: a Newton step more costs little and brings them.
+    Then take the last digits, where they cost little.
     """
     tol = settings.tol
-    wanted = GAP_SHARE * controls.tol * _null_height(model)
+    wanted = GAP_SHARE * controls.tol * null_height(model)
     if model.problem.convex and is_bounded(model.problem):
         for _ in range(REFINEMENTS):
             found = check_model(model)
@@ -211,7 +211,7 @@ def _refine(model: LinearModel, settings: Settings, controls: Controls, monitor:
                 break
     saved, before = model.save(), model.open_violation()
     if before > SHARP * settings.tol:
-        model.optimize("full", SHARP * settings.tol, exact=False, growing=False)
+        model.sharpen(SHARP * settings.tol)
         if not model.open_violation() <= before:
             model.restore(saved)
 
@@ -225,7 +225,7 @@ def check_model(model: LinearModel) -> Check:
     return model.checked
 
 
-def _null_height(model: LinearModel) -> float:
+def null_height(model: LinearModel) -> float:
     """Return how far the empty model's loss is above the least possible."""
     target = model.problem.target
     return max(model.null_value - target.loss.least(target.y, target.weight), np.finfo(float).tiny)
@@ -251,9 +251,9 @@ def conclude(
     if problem.loss.coupled:
         intercept = intercept - intercept.mean()  # the classes' common score is arbitrary
     scale = float(np.abs(model.null_gradient).max(initial=0.0))
-    meaningless = found.violation <= _rounding(problem) and controls.tol * scale <= _rounding(problem)
+    meaningless = found.violation <= rounding(problem.target) and controls.tol * scale <= rounding(problem.target)
     violation = 0.0 if meaningless else found.violation / scale
-    gap = None if found.gap is None else found.gap / _null_height(model)
+    gap = None if found.gap is None else found.gap / null_height(model)
     total_cost = problem.prices.total(found.support)
     return LinearFit(
         weights=weights,

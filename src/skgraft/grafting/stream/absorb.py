@@ -1,0 +1,297 @@
+"""One block of columns after another: test, graft, keep the promising ones, let the others go."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skgraft.grafting.fit import Controls, check_saved, minimize, null_height, rounding
+from skgraft.grafting.history import History
+from skgraft.grafting.loop import Growable, Monitor
+from skgraft.grafting.optimality import model_scores
+from skgraft.grafting.problem import Layout, LinearProblem, make_penalty
+from skgraft.grafting.stream.held import Held, copied, promise, stays
+from skgraft.grafting.stream.names import NameIndex
+from skgraft.grafting.stream.state import Again, Known, Stream, empty_stream
+from skgraft.grafting.target import Target
+from skgraft.matrix import DenseColumns, JoinedColumns, SparseColumns
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+
+class Criterion(Protocol):
+    """What is to be minimised, over whichever columns are there."""
+
+    def standardized(self, matrix: Any) -> DenseColumns | SparseColumns:
+        """Return columns as the criterion sees them."""
+
+    def over(
+        self, columns: DenseColumns | SparseColumns | JoinedColumns, positions: Index, names: Sequence[str]
+    ) -> LinearProblem:
+        """Return the criterion over some columns, given with their positions in the stream and their names."""
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Columns that arrive: as given, standardised, from which position of the stream on, their names, and all names."""
+
+    X: Any
+    columns: DenseColumns | SparseColumns
+    start: int
+    names: Sequence[str]
+    index: NameIndex
+
+    @property
+    def positions(self) -> Index:
+        """Where the columns stand in the stream."""
+        return np.arange(self.start, self.start + self.columns.n_columns)
+
+
+@dataclass
+class _StreamMonitor(Monitor):
+    """A monitor whose records name columns by their positions in the stream."""
+
+    positions: Index = field(default_factory=lambda: np.empty(0, np.intp))
+
+    def record(self, model: Growable, kind: str, feature: int = -1, gradient: float = 0.0) -> None:
+        """Note a step."""
+        super().record(model, kind, int(self.positions[feature]) if feature >= 0 else -1, gradient)
+
+
+def absorb(
+    before: Stream | None,
+    block: Block,
+    criterion: Criterion,
+    controls: Controls,
+    buffer: int | None,
+    start: tuple[Array, Array] | None = None,
+) -> Stream:
+    """Return what a stream comes to with one more block.
+
+    Parameters
+    ----------
+    before : Stream or None
+        The stream so far, None at its start.
+    block : Block
+        The columns that arrive; in a further pass, read again.
+    criterion : Criterion
+        What is to be minimised.
+    controls : Controls
+        How to minimise it.
+    buffer : int or None
+        How many columns outside the model to keep; None keeps all.
+    start : tuple of ndarray, optional
+        Weights and intercepts to start from, in standardised coordinates, at the start of a stream.
+    """
+    arriving = criterion.over(block.columns, block.positions, block.names)
+    if before is None:
+        return _optimized(empty_stream(arriving.target), block, arriving, criterion, controls, buffer, start)
+    n_outputs = before.null_residual.shape[1]
+    both = block.columns.gradient(np.hstack([before.known.residual, before.null_residual]))
+    before = replace(before, scale=max(before.scale, float(np.abs(both[:, n_outputs:]).max(initial=0.0))))
+    gradient = both[:, :n_outputs]
+    tol = _tolerance(arriving.target, controls, before.scale)
+    found = promise(arriving, gradient, tol)
+    settled = before.known.finished and arriving.convex and not arriving.prices.kept.any() and found.pull <= tol
+    if not settled:
+        return _optimized(before, block, arriving, criterion, controls, buffer)
+    known = _with_tested(before.known, arriving, gradient, found.pull)
+    anew = np.flatnonzero(~np.isin(block.positions, before.held.positions))  # in a further pass some are there already
+    newcomers = _Newcomers(
+        block,
+        anew,
+        np.zeros_like(gradient),
+        np.zeros(gradient.shape[0], bool),
+        block.start + _first_of_bag(arriving, np.arange(gradient.shape[0])),
+        found.rank,
+        before.way + found.expiry,
+    )
+    return _kept(replace(before, known=known), newcomers, buffer, whole=arriving.group_l1 > 0.0)
+
+
+def _first_of_bag(problem: LinearProblem, positions: Index) -> Index:
+    """Return, for each column, the lowest position in its bag."""
+    bags = problem.prices.bags
+    first = np.full(bags.n_bags, np.iinfo(np.intp).max)
+    np.minimum.at(first, bags.of, positions)
+    return np.asarray(first[bags.of])
+
+
+def _tolerance(target: Target, controls: Controls, scale: float) -> float:
+    return max(controls.tol * scale, rounding(target))
+
+
+def _with_tested(known: Known, problem: LinearProblem, gradient: Array, pull: float) -> Known:
+    """Return what is known after further columns have been tested, none of them beyond the tolerance.
+
+    Those just outside the subdifferential shrink the dual point by t.  The dual objective is concave along it and ends
+    at the least loss, so that it falls by at most (1 - t) of the distance to that.
+    """
+    if pull == 0.0:
+        return known
+    gap = known.gap
+    if gap is not None:
+        penalty = make_penalty(problem, layout := Layout(problem))
+        z = -layout.flat(gradient)
+        t = penalty.feasible_scale(z)
+        target = problem.target
+        gap += (1.0 - t) * (known.value - target.loss.least(target.y, target.weight)) + penalty.conjugate(
+            t * (1.0 - 1e-12) * z
+        )
+    gap = gap if gap is not None and np.isfinite(gap) else None
+    return replace(known, violation=max(known.violation, pull), gap=gap)
+
+
+@dataclass(frozen=True, eq=False)
+class _Newcomers:
+    """A block's columns that may be kept, and for all its columns what :class:`Held` asks."""
+
+    block: Block
+    which: Index
+    coef: Array
+    selected: Mask
+    bag: Index
+    rank: Array
+    expiry: Array
+
+    def taken(self, which: Index) -> Held:
+        """Return copies of some columns of the block."""
+        block = self.block
+        return Held(
+            block.start + which,
+            [block.names[j] for j in which.tolist()],
+            copied(block.X, which),
+            self.coef[which],
+            self.selected[which],
+            self.bag[which],
+            self.rank[which],
+            self.expiry[which],
+        )
+
+
+def _kept(stream: Stream, new: _Newcomers, buffer: int | None, *, whole: bool) -> Stream:
+    """Return the stream with the selected and the most promising columns in memory, and the others gone.
+
+    With ``whole``, bags stay or go as a whole.
+    """
+    held, block, which = stream.held, new.block, new.which
+    rank = np.concatenate([held.rank, new.rank[which]])
+    selected = np.concatenate([held.selected, new.selected[which]])
+    stay = stays(rank, selected, buffer, np.concatenate([held.bag, new.bag[which]]) if whole else None)
+    old, fresh = stay[: held.size], stay[held.size :]
+    left = held.take(np.flatnonzero(old)) if not old.all() else held
+    kept = left.joined(new.taken(which[fresh])) if fresh.any() else left
+    again = stream.again
+    stop = block.start + block.columns.n_columns
+    gone = np.concatenate([held.expiry[~old], new.expiry[which[~fresh]]])
+    ranks = np.concatenate([held.rank[~old], new.rank[which[~fresh]]])
+    safe = stream.way + float(ranks.min(initial=np.inf))
+    if again is None:
+        ledger, safe = stream.ledger.extended(gone), min(stream.safe_way, safe)
+        return replace(stream, held=kept, ledger=ledger, safe_way=safe, seen=stop, names=block.index)
+    # what goes before this pass has read it again belongs to what was known before
+    unread = np.concatenate([held.positions[~old] >= stop, np.zeros(int((~fresh).sum()), bool)])
+    again = Again(stop, again.ledger.extended(gone[~unread]), min(again.safe_way, safe))
+    return replace(stream, held=kept, ledger=stream.ledger.extended(gone[unread]), again=again)
+
+
+def _optimized(
+    before: Stream,
+    block: Block,
+    arriving: LinearProblem,
+    criterion: Criterion,
+    controls: Controls,
+    buffer: int | None,
+    start: tuple[Array, Array] | None = None,
+) -> Stream:
+    """Return the stream at the optimum over the columns in memory and those that arrive."""
+    n_rows = arriving.columns.n_rows
+    # in a further pass what the block brings again is taken from there
+    held = before.held.take(np.flatnonzero(~np.isin(before.held.positions, block.positions)))
+    parts, sources = [block.columns], [held.size + np.arange(block.columns.n_columns)]
+    for matrix, which in reversed(held.matrices(n_rows)):
+        parts.insert(0, criterion.standardized(matrix))
+        sources.insert(0, which)
+    order = np.concatenate(sources)
+    positions = np.concatenate([held.positions, block.positions])[order]
+    all_names = [*held.names, *block.names] if held.size else block.names
+    names = [all_names[k] for k in order] if held.size else block.names
+    pool = JoinedColumns(parts) if held.size else block.columns
+    problem = criterion.over(pool, positions, names) if held.size else arriving
+    monitor = _StreamMonitor(callback=controls.callback, positions=positions)
+    monitor.history = History(list(before.history.records))
+    if monitor.history.records:
+        monitor.started = time.perf_counter() - monitor.history[-1].seconds
+    start = _start(before, problem, positions) if start is None else start
+    ended = minimize(problem, controls, start, monitor, before.scale)
+    scale = max(before.scale, float(np.abs(ended.model.null_gradient).max(initial=0.0)))
+    check = check_saved(ended.model, ended.saved)
+    weights, intercept = ended.model.coefficients(ended.saved)
+    residual = problem.target.residual(model_scores(problem, weights) + intercept)
+    if problem.loss.coupled:
+        intercept = intercept - intercept.mean()
+    total_cost = problem.prices.total(check.support)
+    known = Known(
+        residual,
+        check.value,
+        check.value + problem.l0 * total_cost,
+        total_cost,
+        check.violation,
+        check.gap,
+        null_height(ended.model),
+        rounding(problem.target),
+        ended.finished,
+        ended.interrupted,
+        monitor.stopped,
+    )
+    coef = weights / pool.scale[:, None]
+    newest = positions[ended.model.order(ended.saved)]
+    stream = replace(
+        before,
+        intercept=intercept - pool.centre @ coef,
+        known=known,
+        scale=scale,
+        way=before.way + _apart(residual, before.known.residual, problem.target.weight),
+        order=_arrivals(before.order, newest),
+        history=monitor.history,
+    )
+    found = promise(problem, pool.gradient(residual), _tolerance(problem.target, controls, scale))
+    place = np.argsort(order)  # of the held columns, then of the block's
+    old, new = place[: held.size], place[held.size :]
+    bag, expiry = _first_of_bag(problem, positions), stream.way + found.expiry
+    chosen = check.support
+    held = replace(held, coef=coef[old], selected=chosen[old], bag=bag[old], rank=found.rank[old], expiry=expiry[old])
+    newcomers = _Newcomers(block, np.arange(new.size), coef[new], chosen[new], bag[new], found.rank[new], expiry[new])
+    return _kept(replace(stream, held=held), newcomers, buffer, whole=problem.group_l1 > 0.0)
+
+
+def _start(before: Stream, problem: LinearProblem, positions: Index) -> tuple[Array, Array] | None:
+    """Return the model so far in the standardised coordinates of the pool."""
+    held = before.held
+    if not held.selected.any() or held.coef.shape[1] != problem.n_outputs:
+        return None
+    columns = problem.columns
+    coef = np.zeros((positions.size, problem.n_outputs))
+    by_position = np.argsort(positions)
+    coef[by_position[np.searchsorted(positions, held.positions, sorter=by_position)]] = held.coef
+    intercept = before.intercept + columns.centre @ coef if problem.target.intercept else np.zeros(problem.n_outputs)
+    return coef * columns.scale[:, None], intercept
+
+
+def _apart(residual: Array, before: Array, weight: Array) -> float:
+    """Return how far a residual has moved, in the norm that belongs to the columns' lengths."""
+    moved = residual - before
+    inverse = np.divide(1.0, weight, out=np.zeros_like(weight), where=weight > 0.0)[:, None]
+    return float(np.sqrt(np.einsum("ik,ik->k", moved * inverse, moved).max()))
+
+
+def _arrivals(before: Index, newest: Index) -> Index:
+    """Return the selected columns in the order in which they came in: those that were there stay in front."""
+    return np.concatenate([before[np.isin(before, newest)], newest[~np.isin(newest, before)]])
