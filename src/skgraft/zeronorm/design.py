@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from skgraft.matrix import DenseColumns, SparseColumns
+from skgraft.matrix.dense import COMPILED_CELLS
+from skgraft.zeronorm.dual import load_kernels
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-BLOCK = 8192  # features of a Gram matrix treated at a time: the scaled copy stays in the cache
+BLOCK_CELLS = 1 << 17  # cells of a Gram matrix treated at a time: the scaled copy stays in the cache
 CELLS = 1 << 21  # cells of a block that is standardised at a time
 COPY = 1e-10  # relative difference of signatures below which two columns are copies
 
@@ -47,13 +49,16 @@ class DenseDesign:
 
     def gram(self, squared_scale: Array | None) -> Array:
         """Return the Gram matrix of the rows of X with features scaled, X diag(z²) X'."""
-        if squared_scale is None and self.n_features <= BLOCK:
+        if squared_scale is None:
             return self.rows.T @ self.rows
         K = np.zeros((self.n_rows, self.n_rows))
-        for start in range(0, self.n_features, BLOCK):
-            block = self.rows[start : start + BLOCK]
-            if squared_scale is not None:
-                block = block * np.sqrt(squared_scale[start : start + BLOCK, None])
+        scale = np.sqrt(squared_scale)[:, None]
+        step = max(4 * self.n_rows, BLOCK_CELLS // max(self.n_rows, 1))
+        room = np.empty((min(step, self.n_features), self.n_rows))
+        for start in range(0, self.n_features, step):
+            part = slice(start, start + step)
+            block = room[: scale[part].size]
+            np.multiply(self.rows[part], scale[part], out=block)
             K += block.T @ block
         return K
 
@@ -129,6 +134,8 @@ Design = DenseDesign | SparseDesign
 
 def make_design(columns: DenseColumns | SparseColumns) -> Design:
     """Copy the columns of X in the form that rounds need."""
+    if columns.size > COMPILED_CELLS:
+        load_kernels()
     return DenseDesign.of(columns) if isinstance(columns, DenseColumns) else SparseDesign.of(columns)
 
 
@@ -140,6 +147,9 @@ def first_of_each(design: Design) -> NDArray[np.bool_]:
     """
     directions = np.random.default_rng(0).standard_normal((design.n_rows, 2))
     marks = design.weights(directions)
+    size = np.sort(np.abs(marks[:, 0]))
+    if not (np.diff(size) <= COPY * size[1:]).any():
+        return np.ones(design.n_features, dtype=bool)
     sign = np.where(marks[:, 0] < 0.0, -1.0, 1.0)
     marks = marks * sign[:, None]
     order = np.argsort(marks[:, 0], kind="stable")

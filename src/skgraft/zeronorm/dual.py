@@ -20,6 +20,8 @@ one linear system.  All rows whose condition fails change sides at once, and onl
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +37,7 @@ JITTER_LIMIT = 1e-3
 BLOCK_SWAPS = 4  # swaps of all failing rows that may fail to improve before single swaps begin
 PIVOTS = 60  # pivots before the method that cannot cycle takes over
 CORRECTIONS = 12  # rounds that take the jitter out
+COMPILED_ROWS = 800  # rows beyond which LAPACK's Cholesky decomposition is worth its calls
 SIGN = 1e-12  # part of the largest β below which its sign is rounding
 
 
@@ -191,23 +194,61 @@ def _solve_shifted(
     from skgraft.zeronorm.active_set import active_set
 
     moved = Bands(bands.lower + shift, bands.higher + shift, bands.upper, bands.ridge + jitter)
-    pinned = bands.pinned
+    beta, b, state, pivots = _pivoting(K)(K, moved, state, bands.pinned, 0.1 * tol)
+    if pivots <= PIVOTS:
+        return beta, b, state, pivots
+    beta, b, state, steps = active_set(K, moved, state, beta, bands.pinned, 0.1 * tol)
+    return beta, b, state, PIVOTS + steps
+
+
+def _pivoting(K: Array) -> Callable[..., tuple[Array, float, State, int]]:
+    """Return the loop that suits a matrix: compiled where linear algebra does not already dominate."""
+    compiled = "skgraft.zeronorm._kernels" in sys.modules
+    return pivot_compiled if compiled and K.shape[0] <= COMPILED_ROWS else pivot_plain
+
+
+def load_kernels() -> None:
+    """Load compiled code, for problems that are worth the wait."""
+    import skgraft.zeronorm._kernels  # noqa: F401 -- from here on `_pivoting` finds it
+
+
+def pivot_compiled(
+    K: Array, bands: Bands, state: State, pinned: NDArray[np.bool_], tol: float
+) -> tuple[Array, float, State, int]:
+    """Pivot in compiled code; as :func:`pivot_plain`."""
+    from skgraft.zeronorm._kernels import CYCLED, SINGULAR, pivot
+
+    m = K.shape[0]
+    state, beta, f = state.copy(), np.empty(m), np.empty(m)
+    upper, ridge = np.ascontiguousarray(bands.upper), np.ascontiguousarray(bands.ridge)
+    room = np.empty((m, m))
+    b, pivots = pivot(
+        K, bands.lower, bands.higher, upper, ridge, pinned, state, tol, PIVOTS, BLOCK_SWAPS, room, beta, f
+    )
+    if pivots == SINGULAR:
+        raise np.linalg.LinAlgError
+    return beta, b, state, PIVOTS + 1 if pivots == CYCLED else pivots
+
+
+def pivot_plain(
+    K: Array, bands: Bands, state: State, pinned: NDArray[np.bool_], tol: float
+) -> tuple[Array, float, State, int]:
+    """Pivot until every condition holds; more than ``PIVOTS`` pivots in the result mean that it did not get there."""
     swaps = Swaps()
     f = np.zeros(K.shape[0])
     for pivot in range(1, PIVOTS + 1):
-        state = _with_free_rows(state, moved, f)
-        beta, b = solve_partition(K, moved, state)
+        state = _with_free_rows(state, bands, f)
+        beta, b = solve_partition(K, bands, state)
         f = K @ beta
         f += b
-        f += moved.ridge * beta
-        bad, turned = _failing(moved, state, beta, f, pinned, 0.1 * tol)
+        f += bands.ridge * beta
+        bad, turned = _failing(bands, state, beta, f, pinned, tol)
         chosen = swaps.choose(bad)
         if chosen is None:
             beta[(beta * state < 0.0) & ~pinned] = 0.0  # a sign that is rounding
             return beta, b, state, pivot
         state = np.where(chosen, turned, state).astype(np.int8)
-    beta, b, state, steps = active_set(K, moved, state, beta, pinned, 0.1 * tol)
-    return beta, b, state, PIVOTS + steps
+    return beta, b, state, PIVOTS + 1
 
 
 class Swaps:

@@ -128,6 +128,7 @@ class _Run:
         self._machine = machine
         self._controls = controls
         self._n_features = n_features
+        self._size_before: Array | None = None  # of the features that are there now
         self.latest: _Round | None = None
         self.before: _Round | None = None
         self.worst = 0.0  # violation of any round
@@ -146,11 +147,12 @@ class _Run:
                 self.settled = True
                 return
             change = self._change(now)
-            if r is not None:
+            self._size_before = now.size
+            if r is not None and change < NEARLY:
                 top = np.sort(now.features[largest(now.size, r)])
                 same = same + 1 if np.array_equal(top, last_top) else 0
                 last_top = top
-            if change <= SETTLED or (r is not None and same >= STABLE and change < NEARLY):
+            if change <= SETTLED or same >= STABLE:
                 self.settled = True
                 return
             if controls.rescale_features:
@@ -175,19 +177,16 @@ class _Run:
 
     def _change(self, now: _Round) -> float:
         """Return the largest change of a size since the round before, as part of the largest size."""
-        if self.before is None:
+        if self._size_before is None:
             return np.inf
-        old = self.before.size
-        if old.size != now.size.size:
-            old = old[np.isin(self.before.features, now.features, assume_unique=True)]
-        return float(np.abs(now.size - old).max()) / float(now.size.max())
+        return float(np.abs(now.size - self._size_before).max()) / float(now.size.max())
 
     def _drop(self, alive: NDArray[np.bool_], size: Array) -> Array:
         """Remove features that are zero, for good; return the squared scales of the others."""
         if not alive.all():
             self._design = self._design.keep(alive)
             self._machine.keep(alive)
-            size = size[alive]
+            self._size_before = size = size[alive]
         squares = size * size
         length = float(squares.sum())
         return squares / length if not self._machine.hard and length < 1.0 else squares
