@@ -40,11 +40,12 @@ _BLOCK = 2**22  # numbers in memory at a time
 _SIDE = 2**11  # products of points in a block
 
 
-def polynomial_kernel(products: Array, degree: int) -> Array:
-    """Return Σ_t p^t for t = 1..degree from the products p = x·y, by Horner's rule."""
+def polynomial_kernel(products: Array, degree: int, lowest: int = 1) -> Array:
+    """Return Σ_t p^t for t = lowest..degree from the products p = x·y, by Horner's rule."""
     result = products.copy()
-    for _ in range(1, degree):
-        result += 1.0
+    for t in range(degree, 1, -1):
+        if t > lowest:
+            result += 1.0
         result *= products
     return result
 
@@ -118,17 +119,44 @@ class SpanSpace:
 
     def _squared_scales_times(self, every: Any, a: Indices, b: Indices) -> Array:
         """Return (z*z)·φ(p_a*p_b) for pairs of points."""
+        n_basis, n_features = self.points.shape
+        # Up to degree two the sums over pairs of points are a vector and a matrix, which is less work unless there are
+        # very many features.
+        known = 0 if 2 * n_features > n_basis**2 else min(self.degree, 2)
+        values = np.zeros(a.size)
+        step = max(1, min(_SIDE, _BLOCK // n_features))
+        if known:
+            values += self._low_degrees(every, a, b, known, step)
+        if known < self.degree:
+            values += self._high_degrees(every, a, b, known + 1, step)
+        return values
+
+    def _low_degrees(self, every: Any, a: Indices, b: Indices, degree: int, step: int) -> Array:
+        """Return the part of degree one and two, from Σ_i c_i u_i and Σ_i c_i u_i u_i', both squared."""
+        assert self.coefficients is not None  # noqa: S101 -- asked for after the first round only
+        first = sum(_dense(self.points.T @ c) ** 2 for c in self.coefficients)
+        second = sum(_dense(self.points.T @ _rows_times(self.points, c)) ** 2 for c in self.coefficients)
+        values = np.empty(a.size)
+        for pairs in gen_batches(a.size, step):
+            products = _times(every, a[pairs], b[pairs])
+            values[pairs] = products @ first
+            if degree > 1:
+                image = products @ second
+                values[pairs] += np.asarray((products * image).sum(axis=1)).ravel()
+        return values
+
+    def _high_degrees(self, every: Any, a: Indices, b: Indices, lowest: int, step: int) -> Array:
+        """Return the part of degree ``lowest`` and above, by kernels."""
         c = self.coefficients
         assert c is not None  # noqa: S101 -- asked for after the first round only
         i, l = np.triu_indices(self.basis.size)  # noqa: E741 -- the indices of the formula above
         d = (c.T @ c)[i, l] * np.where(i == l, 1.0, 2.0)
         values = np.zeros(a.size)
-        step = max(1, min(_SIDE, _BLOCK // every.shape[1]))
         for squares in gen_batches(d.size, step):
             left = _times(self.points, i[squares], l[squares])
             for pairs in gen_batches(a.size, step):
                 inner = _inner(_times(every, a[pairs], b[pairs]), left)
-                values[pairs] += polynomial_kernel(inner, self.degree) @ d[squares]
+                values[pairs] += polynomial_kernel(inner, self.degree, lowest) @ d[squares]
         return values
 
     def gram(self) -> Array:
@@ -212,6 +240,11 @@ def _inner(A: Any, B: Any) -> Array:
 def _times(A: Any, i: Indices, j: Indices) -> Any:
     """Return the products a_i * a_j of rows."""
     return sp.csr_array(A[i].multiply(A[j])) if sp.issparse(A) else A[i] * A[j]
+
+
+def _rows_times(A: Any, c: Array) -> Any:
+    """Return the rows c_i a_i."""
+    return sp.diags_array(c, format="csr") @ A if sp.issparse(A) else A * c[:, None]
 
 
 def _stacked(A: Any, B: Any) -> Any:
