@@ -123,7 +123,9 @@ def _need(model: ProgramModel) -> float:
 
 def _settings(model: ProgramModel, controls: Controls) -> Settings:
     columns, margins = model.program.columns, model.program.margins
-    batch = max(20, min(columns.n_rows // 2, 100)) * (1 if margins.coupled else margins.n_outputs)
+    # measured: many features hardly slow the simplex method, but where rows are many a feature is dear
+    batch = 20 if columns.n_rows >= columns.n_columns else max(80, min(columns.n_rows, 160))
+    batch *= 1 if margins.coupled else margins.n_outputs
     tol = max(PRICING * controls.tol, LEAST_PRICING) * gradient_scale(model)
     return Settings(tol=tol, max_iter=controls.max_iter, first_batch=batch)
 

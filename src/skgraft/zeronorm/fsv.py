@@ -117,7 +117,7 @@ class FSVClassifier(ProgramClassifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_features_to_select": [None, Interval(Integral, 1, None, closed="left")],
-        "C": [Interval(Real, 0, None, closed="neither")],
+        "C": [Interval(Real, 0, None, closed="right")],
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "raise_alpha": ["boolean"],
         "multi_class": [StrOptions({"ovr", "joint"})],
