@@ -44,7 +44,9 @@ class KernelAROMClassifier(LinearSelectingClassifier):
 
     and lets z*z be Σ_k v_k*v_k with v_k = z*w_k, the weights of the monomials themselves.  φ(x) holds the monomials of
     degree 1 to ``degree``, those of several different factors once for every order of the factors, as the kernel
-    Σ_t (x·y)^t has them.  At the end Σ_k ||w_k||² is the number of monomials left, counted in this way.
+    Σ_t (x·y)^t has them.  With a hard margin Σ_k ||w_k||² ends as the number of monomials left, counted in this way.
+    Where errors are allowed and z is shorter than one it is lengthened to one: many monomials start with tiny weights,
+    whose scales would leave so little of the data that all of them would vanish together.
 
     More than two classes are treated one against the rest with one z for all, so that they share monomials.  The paper
     adds up |v_k| there; squares are what kernels can add up.  For two classes there is no difference.
@@ -57,8 +59,8 @@ class KernelAROMClassifier(LinearSelectingClassifier):
     ----------
     degree : int, default=2
         The largest degree of a monomial.
-    C : float, default=10.0
-        What a squared slack costs beside a monomial, which costs about ½; infinity asks for a hard margin.
+    C : float, default=1.0
+        What a squared slack costs; infinity asks for a hard margin.
     implementation : {"auto", "explicit", "span"}, default="auto"
         ``"explicit"`` keeps the value of every monomial in every row.  ``"span"`` works by kernels alone: the weights
         are kept in the span of the mapped training rows, and projected back to it in every round.  It needs no
@@ -150,7 +152,7 @@ class KernelAROMClassifier(LinearSelectingClassifier):
         self,
         degree: int = 2,
         *,
-        C: float = 10.0,
+        C: float = 1.0,
         implementation: str = "auto",
         extra_points: int | str = 0,
         standardize: bool = True,
@@ -276,8 +278,6 @@ class KernelAROMClassifier(LinearSelectingClassifier):
                 f"The rounds did not settle to tol={self.tol:g} in {self.n_iter_} rounds (max_iter={self.max_iter}): "
                 "raise max_iter or tol, or give C a smaller value."
             )
-        elif not self.support_.any():
-            message = f"At C={self.C:g} errors cost less than any monomial, and none is left: raise C."
         else:
             return
         warnings.warn(message, ConvergenceWarning, stacklevel=5)

@@ -25,7 +25,7 @@ class Space(Protocol):
         """Return the Gram matrix of the rescaled training rows."""
         ...
 
-    def rescaled(self, beta: Array) -> tuple[Self, float]:
+    def rescaled(self, beta: Array, *, lengthen: bool = False) -> tuple[Self, float]:
         """Return the space after a round, and how much its weights have changed."""
         ...
 
@@ -134,7 +134,7 @@ def _rounds(space: Any, signs: Array, ridge: Array, tol: float, max_iter: int, m
             if step == 0:
                 raise InseparableError
             return False  # rounding has taken the margin: the round before is the last good one
-        space, change = space.rescaled(beta)
+        space, change = space.rescaled(beta, lengthen=not hard)
         criterion = float((beta * (beta @ K)).sum() + (ridge * beta**2).sum())
         done: Any = Round(space, intercept, violation, criterion)  # a model to the monitor, not one that grows
         monitor.record(done, "round", _strongest(space), violation)

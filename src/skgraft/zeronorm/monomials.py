@@ -183,10 +183,10 @@ class MonomialSpace:
         scaled = self.values * scale[:, None]
         return np.asarray(scaled.T @ scaled)
 
-    def rescaled(self, beta: Array) -> tuple[MonomialSpace, float]:
+    def rescaled(self, beta: Array, *, lengthen: bool = False) -> tuple[MonomialSpace, float]:
         """Take the weights v_k = z*z*Σ_i β_ki φ(x_i) of the machines, and z*z = Σ_k v_k*v_k from now on.
 
-        Returns the space and the relative change of the weights.
+        Returns the space and the relative change of the weights.  If asked to, lengthens a z shorter than one to one.
         """
         weights = np.asarray(self.values @ beta.T).T * self.z2
         size = np.sqrt((weights**2).sum(axis=0))
@@ -194,6 +194,7 @@ class MonomialSpace:
         before = self.weights if self.weights.shape == weights.shape else np.zeros_like(weights)
         whole = self._length(weights)
         change = self._length(weights - before) / whole if whole > 0.0 else 0.0
+        size = size / whole if lengthen and 0.0 < whole < 1.0 else size
         if alive.all():
             return self._replaced(weights, size), change
         smaller = MonomialSpace(

@@ -68,6 +68,8 @@ class SpanSpace:
         Its eigenvalues and eigenvectors, those of rounding left out.
     coefficients : ndarray of shape (n_outputs, n_basis) or None
         The weights v_k of the last machines; None before the first, where z is the vector of ones, φ(1).
+    stretch : float
+        Factor of z*z = Σ_k v_k*v_k.
     """
 
     rows: Any
@@ -78,6 +80,7 @@ class SpanSpace:
     lengths: Array
     directions: Array
     coefficients: Array | None = None
+    stretch: float = 1.0
 
     @staticmethod
     def of(X: Any, degree: int, extra: Array | None = None) -> SpanSpace:
@@ -129,7 +132,7 @@ class SpanSpace:
             values += self._low_degrees(every, a, b, known, step)
         if known < self.degree:
             values += self._high_degrees(every, a, b, known + 1, step)
-        return values
+        return self.stretch * values
 
     def _low_degrees(self, every: Any, a: Indices, b: Indices, degree: int, step: int) -> Array:
         """Return the part of degree one and two, from Σ_i c_i u_i and Σ_i c_i u_i u_i', both squared."""
@@ -163,17 +166,18 @@ class SpanSpace:
         """Return (z*φ(x_i))·(z*φ(x_j)) for the training rows."""
         return self.products[: self.rows.shape[0]]
 
-    def rescaled(self, beta: Array) -> tuple[SpanSpace, float]:
+    def rescaled(self, beta: Array, *, lengthen: bool = False) -> tuple[SpanSpace, float]:
         """Project the weights v_k = z*z*Σ_i β_ki φ(x_i) of the machines on the span, and let z*z be Σ_k v_k*v_k.
 
-        Returns the space and the relative change of the weights.
+        Returns the space and the relative change of the weights.  If asked to, lengthens a z shorter than one to one.
         """
         targets = self.products[self.basis] @ beta.T
         c = (self.directions @ ((self.directions.T @ targets) / self.lengths[:, None])).T
         before = np.zeros_like(c) if self.coefficients is None else self.coefficients
         whole = self._length(c)
         change = self._length(c - before) / whole if whole > 0.0 else 0.0
-        return replace(self, coefficients=c), change
+        stretch = 1.0 / whole**2 if lengthen and 0.0 < whole < 1.0 else 1.0
+        return replace(self, coefficients=c, stretch=stretch), change
 
     def _length(self, c: Array) -> float:
         return float(np.sqrt(max((c * (c @ self.kernel)).sum(), 0.0)))
