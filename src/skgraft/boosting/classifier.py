@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, _fit_context
-from sklearn.utils import Tags, compute_class_weight
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import StrOptions
 
 from skgraft.boosting.selector import CONSTRAINTS, BoostedSelector
-from skgraft.grafting.estimators import _require_class_weights
+from skgraft.grafting.encoding import read_classes
 
 Array = NDArray[np.float64]
 
@@ -242,20 +242,7 @@ class GBFSClassifier(ClassifierMixin, BoostedSelector):
         return self
 
     def _encode(self, y: Any, weight: Array) -> tuple[Array, Array, str, int]:
-        classes, codes = np.unique(y, return_inverse=True)
-        if classes.size < 2:
-            msg = f"y holds one class only ({classes[0]!r}); a classifier needs samples of at least 2 classes"
-            raise ValueError(msg)
-        if self.class_weight is not None:
-            each = compute_class_weight(self.class_weight, classes=classes, y=y, sample_weight=weight)
-            _require_class_weights(each, classes)
-            weight = weight * each[codes]
-        if np.unique(codes[weight > 0.0]).size < 2:
-            msg = (
-                "all samples of nonzero weight are of one class; a classifier needs at least 2 classes "
-                "(see sample_weight and class_weight)"
-            )
-            raise ValueError(msg)
+        classes, codes, weight = read_classes(y, weight, self.class_weight)
         if self.warm_start and hasattr(self, "_resume") and not np.array_equal(self.classes_, classes):
             msg = f"warm_start=True goes on with the classes {list(self.classes_)}, but y holds {list(classes)}"
             raise ValueError(msg)

@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skgraft.boosting.selector import CONSTRAINTS, BoostedSelector
-from skgraft.grafting.estimators import _require_counts
+from skgraft.grafting.encoding import require_counts
 
 Array = NDArray[np.float64]
 
@@ -169,7 +169,7 @@ class GBFSRegressor(RegressorMixin, BoostedSelector):
 
     def _encode(self, y: Any, weight: Array) -> tuple[Array, Array, str, int]:
         if self.loss == "poisson":
-            _require_counts(y, weight)
+            require_counts(y, weight)
         return np.asarray(y, np.float64), weight, self.loss, 1
 
     def _encode_new(self, y: Any) -> Array:

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin, _fit_context
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import Tags, check_random_state, compute_class_weight
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skgraft.criterion.losses import make_loss
 from skgraft.criterion.prices import Prices, resolve_penalty_weights, resolve_prices
+from skgraft.grafting.encoding import encode_classes, read_classes, require_counts
 from skgraft.grafting.fit import Controls, LinearFit, fit_linear
 from skgraft.grafting.loop import EFFORTS
 from skgraft.grafting.problem import LinearProblem
@@ -423,33 +424,12 @@ class GraftClassifier(ClassifierMixin, _LinearGraft):
 
     def _encoded(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
         X, y = read_training(self, X, y, check_finite=False)
-        weight = sample_weights(sample_weight, X)
-        classes, codes = np.unique(y, return_inverse=True)
-        if classes.size < 2:
-            msg = f"y holds one class only ({classes[0]!r}); a classifier needs samples of at least 2 classes"
-            raise ValueError(msg)
-        if self.class_weight is not None:
-            each = compute_class_weight(self.class_weight, classes=classes, y=y, sample_weight=weight)
-            _require_class_weights(each, classes)
-            weight = weight * each[codes]
-        if np.unique(codes[weight > 0.0]).size < 2:
-            msg = (
-                "all samples of nonzero weight are of one class; a classifier needs at least 2 classes "
-                "(see sample_weight and class_weight)"
-            )
-            raise ValueError(msg)
+        classes, codes, weight = read_classes(y, sample_weights(sample_weight, X), self.class_weight)
         if self.warm_start and hasattr(self, "classes_") and not np.array_equal(self.classes_, classes):
             del self.coef_
         self.classes_: NDArray[Any] = classes
         self.loss_ = self.loss if self.loss != "auto" else ("logistic" if classes.size == 2 else "multinomial")
-        return X, self._encode(codes, classes.size), weight
-
-    def _encode(self, codes: NDArray[np.intp], n_classes: int) -> Array:
-        if self.loss_ == "multinomial":
-            return np.eye(n_classes)[codes]
-        if n_classes == 2:
-            return np.where(codes[:, None] == 1, 1.0, -1.0)
-        return np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
+        return X, encode_classes(codes, classes.size, self.loss_), weight
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -675,7 +655,7 @@ class GraftRegressor(MultiOutputMixin, RegressorMixin, _LinearGraft):
         weight = sample_weights(sample_weight, X)
         self.loss_ = "squared" if self.loss == "auto" else self.loss
         if self.loss_ == "poisson":
-            _require_counts(y, weight)
+            require_counts(y, weight)
         self._single_target = y.ndim == 1
         return X, y.reshape(y.shape[0], -1), weight
 
@@ -702,22 +682,3 @@ class GraftRegressor(MultiOutputMixin, RegressorMixin, _LinearGraft):
         scores = self._scores(X)
         mean = np.exp(scores) if self.loss_ == "poisson" else scores
         return mean[:, 0] if np.ndim(self.coef_) == 1 else mean
-
-
-def _require_class_weights(each: Array, classes: NDArray[Any]) -> None:
-    bad = np.flatnonzero(~np.isfinite(each) | (each < 0.0))
-    if bad.size:
-        k = int(bad[0])
-        msg = f"class_weight gives class {classes[k]!r} the weight {each[k]:g}; it must be a number of at least 0"
-        raise ValueError(msg)
-
-
-def _require_counts(y: Array, weight: Array) -> None:
-    bad = np.argwhere(np.atleast_1d(y) < 0.0)
-    if bad.size:
-        row = int(bad[0][0])
-        msg = f"loss='poisson' needs y >= 0, but row {row} of y holds {np.ravel(y[row])}; use loss='squared' or 'huber'"
-        raise ValueError(msg)
-    if not (y.reshape(y.shape[0], -1)[weight > 0.0] > 0.0).any(axis=0).all():
-        msg = "loss='poisson' needs a positive y somewhere, but y is zero in every row of nonzero weight"
-        raise ValueError(msg)

@@ -31,7 +31,7 @@ class Record:
         Time since the start of the fit.
     kind : str
         What the step did: ``"graft"``, ``"optimize"``, ``"undo"``, ``"drop"``, ``"swap"`` or ``"restart"``; in boosting
-        ``"buy"`` or, for a round that bought nothing, ``"tree"``.
+        ``"buy"`` or, for a round that bought nothing, ``"tree"``; in networks ``"unit"`` or ``"connection"``.
     """
 
     step: int

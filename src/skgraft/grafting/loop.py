@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,13 +90,28 @@ class Growable(Protocol):
         """Come back to a saved model."""
 
 
+@runtime_checkable
+class Weighing(Growable, Protocol):
+    """A model that can tell more of a candidate than its gradient does."""
+
+    def weigh(self, candidates: Candidates, ranked: Index, batch: int) -> list[Candidates]:
+        """Look at the first of the ranked candidates in earnest; return what to try, best first.
+
+        Each entry is a set of at most ``batch`` candidates that come in together.
+        """
+
+    def kind_of(self, unit: int) -> str:
+        """Return what opening a unit is called in the history."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """How to grow.
 
     ``tol`` is absolute; ``priced`` says that opening a unit has a price or draws on a budget, so that units come
     in one at a time (or ``select_unit`` at a time) and a step that does not lower the criterion is undone;
-    ``thrifty`` takes first what brings most for its cost, rather than what brings most.
+    ``thrifty`` takes first what brings most for its cost, rather than what brings most; ``min_gain`` is by how much a
+    priced step must lower the criterion.
     """
 
     effort: str = "full"
@@ -109,6 +124,7 @@ class Settings:
     max_cost: float | None = None
     first_batch: int = 20
     thrifty: bool = False
+    min_gain: float = 0.0
 
 
 class Stop(Exception):  # noqa: N818 -- control flow, not an error
@@ -225,25 +241,43 @@ def _grow_priced(model: Growable, settings: Settings, monitor: Monitor) -> bool:
             allowed &= ~np.isin(candidates.unit, list(rejected))
         if not allowed.any():
             return True
-        chosen = _choose(model, candidates.take(allowed), settings, batch)
-        saved, before = model.save(), model.objective()
-        model.free(chosen.unit)
-        feature, pull = model.feature_of(int(chosen.unit[0])), float(chosen.pull[0])
-        model.optimize(settings.effort, 0.5 * settings.tol, exact=True, growing=True)
-        if settings.effort == "light" and not model.objective() < before:
-            # one step was not enough to judge by
-            model.optimize("full", 0.5 * settings.tol, exact=True, growing=False)
-        model.prune(generous=False)
-        if model.objective() < before:
-            rejected.clear()
-            monitor.record(model, "graft", feature, pull)
-            continue
-        model.restore(saved)
-        monitor.record(model, "undo", feature, pull)
-        if settings.on_increase == "stop":
-            return True
-        rejected.update(chosen.unit.tolist())
+        for chosen in _proposals(model, candidates.take(allowed), settings, batch):
+            if _try(model, chosen, settings, monitor):
+                rejected.clear()
+                break
+            rejected.update(chosen.unit.tolist())
+        else:
+            if settings.on_increase == "stop":
+                return True
     return False
+
+
+def _try(model: Growable, chosen: Candidates, settings: Settings, monitor: Monitor) -> bool:
+    """Open units and re-optimise; undo it, and return False, unless that lowers the criterion."""
+    saved, before = model.save(), model.objective()
+    first = int(chosen.unit[0])
+    feature, pull = model.feature_of(first), float(chosen.pull[0])
+    kind = model.kind_of(first) if isinstance(model, Weighing) else "graft"
+    model.free(chosen.unit)
+    model.optimize(settings.effort, 0.5 * settings.tol, exact=True, growing=True)
+    if settings.effort == "light" and not model.objective() < before - settings.min_gain:
+        # one step was not enough to judge by
+        model.optimize("full", 0.5 * settings.tol, exact=True, growing=False)
+    model.prune(generous=False)
+    if model.objective() < before - settings.min_gain:
+        monitor.record(model, kind, feature, pull)
+        return True
+    model.restore(saved)
+    monitor.record(model, "undo", feature, pull)
+    return False
+
+
+def _proposals(model: Growable, candidates: Candidates, settings: Settings, batch: int) -> list[Candidates]:
+    """Return what to try next, best first."""
+    if not isinstance(model, Weighing):
+        return [_choose(model, candidates, settings, batch)]
+    ranked = np.lexsort((candidates.unit, expected_change(model, candidates)))
+    return [_within_budget(model, each, settings) for each in model.weigh(candidates, ranked, batch)]
 
 
 def _choose(model: Growable, candidates: Candidates, settings: Settings, batch: int) -> Candidates:

@@ -1,0 +1,67 @@
+"""Targets as the losses see them: classes as codes, signs or one-hot rows; counts that are counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import compute_class_weight
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+def read_classes(y: NDArray[Any], weight: Array, class_weight: Any) -> tuple[NDArray[Any], Index, Array]:
+    """Return the classes, each sample's code among them, and the samples' weights times those of their classes.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to tell apart.
+    """
+    classes, codes = np.unique(y, return_inverse=True)
+    if classes.size < 2:
+        msg = f"y holds one class only ({classes[0]!r}); a classifier needs samples of at least 2 classes"
+        raise ValueError(msg)
+    if class_weight is not None:
+        each = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=weight)
+        require_class_weights(each, classes)
+        weight = weight * each[codes]
+    if np.unique(codes[weight > 0.0]).size < 2:
+        msg = (
+            "all samples of nonzero weight are of one class; a classifier needs at least 2 classes "
+            "(see sample_weight and class_weight)"
+        )
+        raise ValueError(msg)
+    return classes, codes, weight
+
+
+def encode_classes(codes: Index, n_classes: int, loss: str) -> Array:
+    """Return one-hot rows for ``"multinomial"``, else -1/+1, in one column if there are two classes."""
+    if loss == "multinomial":
+        return np.eye(n_classes)[codes]
+    if n_classes == 2:
+        return np.where(codes[:, None] == 1, 1.0, -1.0)
+    return np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
+
+
+def require_class_weights(each: Array, classes: NDArray[Any]) -> None:
+    """Refuse weights of classes that are no weights."""
+    bad = np.flatnonzero(~np.isfinite(each) | (each < 0.0))
+    if bad.size:
+        k = int(bad[0])
+        msg = f"class_weight gives class {classes[k]!r} the weight {each[k]:g}; it must be a number of at least 0"
+        raise ValueError(msg)
+
+
+def require_counts(y: Array, weight: Array) -> None:
+    """Refuse targets that are no counts."""
+    bad = np.argwhere(np.atleast_1d(y) < 0.0)
+    if bad.size:
+        row = int(bad[0][0])
+        msg = f"loss='poisson' needs y >= 0, but row {row} of y holds {np.ravel(y[row])}; use loss='squared' or 'huber'"
+        raise ValueError(msg)
+    if not (y.reshape(y.shape[0], -1)[weight > 0.0] > 0.0).any(axis=0).all():
+        msg = "loss='poisson' needs a positive y somewhere, but y is zero in every row of nonzero weight"
+        raise ValueError(msg)

@@ -1,0 +1,1 @@
+"""Networks that grow: units and connections come in one by one."""

@@ -1,0 +1,97 @@
+"""Second derivatives of the loss over all free weights of a network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skgraft.criterion.losses import Curvature
+from skgraft.grafting.network.wiring import Network
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What the second derivatives need of each sample: (n_units, n_samples) or (n_samples, n_outputs) arrays."""
+
+    features: Array  # standardised features in use, one a row
+    a: Array
+    rise: Array  # g'
+    back: Array  # dL/dz
+    residual: Array  # dL/df
+    curvature: Curvature
+
+    def take(self, which: Index, weight: float) -> Rows:
+        """Return some samples, each counting ``weight`` times."""
+        factor = self.curvature.factor
+        return Rows(
+            self.features[:, which],
+            self.a[:, which],
+            self.rise[:, which],
+            weight * self.back[:, which],
+            weight * self.residual[which],
+            Curvature(
+                weight * self.curvature.diagonal[which], None if factor is None else np.sqrt(weight) * factor[which]
+            ),
+        )
+
+
+def second_derivatives(net: Network, rows: Rows, *, outputs: bool) -> tuple[Array, Array]:
+    """Return the Hessian of the loss and its Gauss-Newton part J' L'' J, which is never indefinite.
+
+    Every weight must lead to one output only, so with several outputs ``outputs`` must be False.  The rest of the
+    Hessian, Σ dL/df d²f/dθ², has a block for each unit.
+    """
+    gauss_newton = _gauss_newton(net, rows, outputs=outputs)
+    return gauss_newton + _unit_blocks(net, rows, gauss_newton.shape[0], outputs=outputs), gauss_newton
+
+
+def _gauss_newton(net: Network, rows: Rows, *, outputs: bool) -> Array:
+    n_outputs = net.n_outputs
+    own = net.v[np.arange(net.n_units), net.owner]
+    rise = rows.rise * own[:, None]
+    jacobian = [rise[net.unit] * rows.features[net.column], rise]
+    owner = [net.owner[net.unit], net.owner]
+    if outputs:
+        jacobian.append(rows.a)
+        owner.append(net.owner)
+    J, leads_to = np.concatenate(jacobian), np.concatenate(owner)
+    H = np.zeros((n_outputs + len(J), n_outputs + len(J)))
+    diagonal, factor = rows.curvature.diagonal, rows.curvature.factor
+    for o in range(n_outputs):
+        mine = np.flatnonzero(leads_to == o) if n_outputs > 1 else slice(None)
+        part = J[mine]
+        weighted = part * diagonal[:, o]
+        at = n_outputs + (np.arange(len(J)) if n_outputs == 1 else mine)
+        H[np.ix_(at, at)] = weighted @ part.T
+        H[o, at] = H[at, o] = weighted.sum(axis=1)
+        H[o, o] = diagonal[:, o].sum()
+    if factor is not None:
+        Q = np.concatenate([factor.T, J * factor.T[leads_to]])
+        H -= Q @ Q.T
+    return H
+
+
+def _unit_blocks(net: Network, rows: Rows, size: int, *, outputs: bool) -> Array:
+    """Return Σ_i dL/df_i d²f_i/dθ², whose parts stem from g'' = -g·g' and, with free output weights, from g'."""
+    n_outputs, k, h = net.n_outputs, net.n_connections, net.n_units
+    H = np.zeros((size, size))
+    bend = -rows.a * rows.back
+    weighted = bend[net.unit] * rows.features[net.column]
+    w, c = n_outputs + np.arange(k), n_outputs + k + np.arange(h)
+    H[w, c[net.unit]] = H[c[net.unit], w] = weighted.sum(axis=1)
+    H[c, c] = bend.sum(axis=1)
+    for u in range(h):
+        mine = np.flatnonzero(net.unit == u)
+        H[np.ix_(w[mine], w[mine])] = weighted[mine] @ rows.features[net.column[mine]].T
+    if outputs:
+        v = n_outputs + k + h + np.arange(h)
+        slope = rows.rise * rows.residual[:, 0]
+        cross = (slope[net.unit] * rows.features[net.column]).sum(axis=1)
+        H[w, v[net.unit]] = H[v[net.unit], w] = cross
+        H[c, v] = H[v, c] = slope.sum(axis=1)
+    return H

@@ -1,0 +1,200 @@
+"""From a problem to a fitted network: restarts, held-out rows, the last re-optimisation, the certificate."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from skgraft.criterion.certificate import Certificate
+from skgraft.grafting.history import History, Record
+from skgraft.grafting.loop import Monitor, Settings, Stop, graft
+from skgraft.grafting.network.model import NetworkModel, Saved
+from skgraft.grafting.network.problem import NetworkProblem
+from skgraft.grafting.network.wiring import Network, scores
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+BATCH_UNITS = 10  # of a network that is fully connected from the start
+FALL_SHARE = 0.02  # share of min_gain below which a fall of the criterion ends a re-optimisation
+LEAST_FALL = 1e-6
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Rows that only tell when to stop: standardised like the others, with their targets and weights."""
+
+    rows: Callable[[Index], Array]
+    y: Array
+    weight: Array
+    patience: int
+
+    def loss(self, problem: NetworkProblem, net: Network) -> float:
+        """Return the loss of a network on these rows."""
+        return problem.target.loss.value(scores(net, self.rows(net.features))[1], self.y, self.weight)
+
+
+@dataclass(frozen=True)
+class Controls:
+    """How to fit: everything that is not part of the criterion."""
+
+    effort: str = "full"
+    select_unit: int | str = "auto"
+    on_increase: str = "stop"
+    min_gain: float = 0.0
+    n_restarts: int = 1
+    tol: float = 1e-6
+    max_iter: int = 1000
+    verbose: int = 0
+    callback: Callable[[Record], Any] | None = None
+    held_out: HeldOut | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class NetworkFit:
+    """A fitted network in standardised coordinates, and how good it is."""
+
+    net: Network
+    support: NDArray[np.bool_]
+    order: Index
+    objective: float
+    total_cost: float
+    certificate: Certificate
+    history: History
+    n_iter: int
+    validation: tuple[float, ...]
+
+
+class Watch:
+    """Looks at held-out rows after every step, keeps the best network and says when to stop."""
+
+    def __init__(self, model: NetworkModel, controls: Controls) -> None:
+        self._model, self._controls = model, controls
+        self.losses: list[float] = []
+        self.best: Saved | None = None
+        self.enough = False
+
+    def __call__(self, record: Record) -> bool:
+        """Look at a step; returns whether it was the last."""
+        held_out, callback = self._controls.held_out, self._controls.callback
+        if held_out is not None and record.kind != "undo":
+            loss = held_out.loss(self._model.problem, self._model.net)
+            if not self.losses or loss < min(self.losses):
+                self.best = self._model.save()
+            self.losses.append(loss)
+            self.enough = len(self.losses) - 1 - int(np.argmin(self.losses)) >= held_out.patience
+        asked = callback is not None and bool(callback(record))
+        return asked or self.enough
+
+
+def fit_network(problem: NetworkProblem, controls: Controls) -> NetworkFit:
+    """Grow a network, from as many starts as asked for, and return the one with the least criterion."""
+    best: NetworkFit | None = None
+    for restart in range(controls.n_restarts):
+        rng = np.random.default_rng([controls.seed, restart])
+        fit, ended = _fit_once(problem, controls, rng, random=restart > 0)
+        if best is None or fit.objective < best.objective:
+            best = fit
+        if ended:
+            break
+    assert best is not None  # noqa: S101 -- n_restarts is at least one
+    return best
+
+
+def _fit_once(
+    problem: NetworkProblem, controls: Controls, rng: np.random.Generator, *, random: bool
+) -> tuple[NetworkFit, bool]:
+    """Grow one network; returns it and whether the user ended the fit."""
+    fall = max(LEAST_FALL, FALL_SHARE * controls.min_gain)
+    model = NetworkModel(problem, fall, rng if random else None)
+    watch = Watch(model, controls)
+    monitor = Monitor(callback=watch, verbose=controls.verbose, name="network")
+    settings = _settings(problem, controls, model)
+    finished = interrupted = False
+    try:
+        monitor.latest = model.save()
+        _begin(model, controls, rng, monitor)
+        finished = graft(model, settings, monitor)
+        finished = _conclude(model, settings, monitor, finished=finished)
+    except Stop:
+        model.restore(monitor.latest)
+        finished = watch.enough
+    except KeyboardInterrupt:
+        model.restore(monitor.latest)
+        interrupted = True
+    finally:
+        monitor.close()
+    if watch.best is not None:
+        model.restore(watch.best)
+    fit = _result(model, controls, monitor.history, tuple(watch.losses), finished=finished)
+    if interrupted:
+        _warn("Interrupted: this is the best network so far.")
+    elif not finished and not monitor.stopped:
+        _warn(f"The network still grew after max_iter={controls.max_iter} steps. Raise max_iter, l0 or min_gain.")
+    return fit, interrupted or (monitor.stopped and not watch.enough)
+
+
+def _settings(problem: NetworkProblem, controls: Controls, model: NetworkModel) -> Settings:
+    return Settings(
+        effort=controls.effort,
+        select_unit=controls.select_unit,
+        on_increase=controls.on_increase,
+        tol=controls.tol * model.null_pull,
+        max_iter=controls.max_iter,
+        priced=True,
+        max_features=problem.prices.max_features,
+        max_cost=problem.prices.max_cost,
+        min_gain=controls.min_gain,
+    )
+
+
+def _begin(model: NetworkModel, controls: Controls, rng: np.random.Generator, monitor: Monitor) -> None:
+    """Put in what is there from the start: kept features, or everything."""
+    if controls.effort == "batch":
+        model.open_everything(model.problem.max_units or BATCH_UNITS, rng)
+        monitor.record(model, "optimize")
+    elif model.problem.prices.kept.any():
+        model.open_kept()
+        monitor.record(model, "unit")
+
+
+def _conclude(model: NetworkModel, settings: Settings, monitor: Monitor, *, finished: bool) -> bool:
+    """Re-optimise all free weights until nothing is gained; what that makes worth while may still come in."""
+    if settings.effort == "newest":
+        return finished
+    before = model.objective()
+    model.finish()
+    if model.objective() < before:
+        model.prune(generous=False)
+        monitor.record(model, "optimize")
+    return finished
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, ConvergenceWarning, stacklevel=6)
+
+
+def _result(
+    model: NetworkModel, controls: Controls, history: History, validation: tuple[float, ...], *, finished: bool
+) -> NetworkFit:
+    net = model.net
+    scale = model.null_pull if model.null_pull > 0.0 else 1.0
+    violation = model.open_violation() / scale
+    return NetworkFit(
+        net=replace(net, b=net.b - net.b.mean()) if model.problem.target.loss.coupled else net,
+        support=model.support(),
+        order=model.order(model.save()),
+        objective=model.objective(),
+        total_cost=model.total_cost,
+        certificate=Certificate(violation, None, finished and violation <= controls.tol * (1.0 + 1e-6)),
+        history=history,
+        n_iter=max(1, len(history)),
+        validation=validation,
+    )

@@ -1,0 +1,289 @@
+"""The network as the grafting loop grows it (Perkins et al. 2003, section 3.3.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skgraft.grafting.loop import Candidates
+from skgraft.grafting.network.candidates import Closed, closed_derivatives
+from skgraft.grafting.network.descent import Descent, Point, evaluate, loss_gradient, penalty_of
+from skgraft.grafting.network.problem import NetworkProblem
+from skgraft.grafting.network.weighing import gains
+from skgraft.grafting.network.wiring import Network, add_unit, connect, fully_connected, pack, pruned
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+SHORTLIST = 3  # candidates of one output that are solved in earnest before one comes in
+SHORTLIST_EVEN = 3  # and, for screen="quadratic", candidates without a gradient at zero
+ATTEMPTS = 3  # candidates that are tried before a step counts as one that nothing lowers
+SMALLEST_SIZE, LARGEST_SIZE = 0.05, 5.0  # of a new weight, as eq. 9 expects it
+ALIKE = 0.7  # correlation beyond which two features do not come in together
+COMPARABLE = 0.3  # share of the best one's gain that its companions must bring
+STEPS = {"full": 3, "light": 1, "newest": 3, "batch": 200, "gauss_seidel": 1}
+LAST_STEPS = 60
+GAUSS_SEIDEL_SWEEPS = 5
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A network to come back to, its features' rows, and the features in the order in which they came in."""
+
+    point: Point
+    rows: Array
+    order: tuple[int, ...]
+    size: float
+
+
+class NetworkModel:
+    """A network whose units and connections come in and go."""
+
+    def __init__(self, problem: NetworkProblem, tol: float, rng: np.random.Generator | None = None) -> None:
+        self.problem = problem
+        self.tol = tol  # a fall of the criterion below which re-optimising ends
+        self._rng = rng  # None chooses the best candidate, else the choice among good ones is random
+        self._descent = Descent(problem)
+        target = problem.target
+        self._rows = np.empty((0, target.weight.size))
+        self._order: tuple[int, ...] = ()
+        self._size = 1.0
+        self._point = evaluate(problem, Network.empty(target.loss.start(target.y, target.weight)), self._rows)
+        self._optimize_all(LAST_STEPS)
+        self._at: Closed = closed_derivatives(problem, self._point)
+        self.null_pull = float(self._at.pull().max(initial=0.0))
+        self._weighed: dict[int, Array] = {}
+        self._newest = np.empty(0, np.intp)
+
+    # -- what the loop asks -------------------------------------------------------------------------------
+
+    @property
+    def net(self) -> Network:
+        """The network as it is now."""
+        return self._point.net
+
+    @property
+    def point(self) -> Point:
+        """The network, its activations and scores."""
+        return self._point
+
+    @property
+    def n_selected(self) -> int:
+        """Number of features in the network, or kept."""
+        return int(np.count_nonzero(self.support()))
+
+    @property
+    def total_cost(self) -> float:
+        """What they cost together."""
+        return self.problem.prices.total(self.support())
+
+    def support(self) -> NDArray[np.bool_]:
+        """Return which features are in the network."""
+        mask = self.problem.prices.kept.copy()
+        mask[self.net.feature[self.net.w != 0.0]] = True
+        return mask
+
+    def gradient_test(self) -> Candidates:
+        """Return every connection and every unit that is not there, with the derivative towards it."""
+        problem, net = self.problem, self.net
+        self._at = closed_derivatives(problem, self._point)
+        pull = np.maximum(self._at.pull() - problem.l1 * problem.penalty_weight, 0.0)
+        pull[net.unit, net.feature] = 0.0
+        if problem.max_units is not None and net.n_units >= problem.max_units:
+            pull[net.n_units :] = 0.0
+        if problem.max_connections is not None and net.n_connections >= problem.max_connections:
+            pull[:] = 0.0
+        unit = np.flatnonzero(pull.ravel() > 0.0)
+        feature = unit % problem.columns.n_columns
+        support = self.support()
+        bags, charge = problem.prices.bags.of, problem.prices.charge
+        paid = np.zeros(charge.size, bool)
+        paid[bags[support]] = True
+        cost = np.where(paid[bags], 0.0, charge[bags])[feature]
+        ridge = (problem.l2 * problem.penalty_weight)[feature]
+        return Candidates(unit, pull.ravel()[unit], problem.l0 * cost, cost, (~support[feature]).astype(np.intp), ridge)
+
+    def open_violation(self) -> float:
+        """Return the largest violation over the free weights and the biases."""
+        free = pack(self.net, outputs=self.problem.free_outputs)
+        own = penalty_of(self.problem, self.net).violation(loss_gradient(self.problem, self._point, self._rows), free)
+        return float(own.max(initial=0.0))
+
+    def feature_of(self, unit: int) -> int:
+        """Return the feature of a candidate."""
+        return unit % self.problem.columns.n_columns
+
+    def kind_of(self, unit: int) -> str:
+        """Return what a candidate is: a new unit or a connection to one that is there."""
+        return "connection" if unit // self.problem.columns.n_columns < self.net.n_units else "unit"
+
+    def typical_weight(self) -> float | None:
+        """Return the size of the newest weight, within reason."""
+        return self._size
+
+    def weigh(self, candidates: Candidates, ranked: Index, batch: int) -> list[Candidates]:
+        """Solve the most promising candidates in earnest; returns what to try, best first."""
+        count = max(SHORTLIST, 2 * batch)
+        even = self._at.is_even(candidates.unit[ranked] // self.problem.columns.n_columns)
+        short = np.concatenate([ranked[~even][:count], ranked[even][:SHORTLIST_EVEN]])
+        chosen = candidates.take(short)
+        found, gain = gains(self.problem, self._point, self._rows, self._at, chosen.unit, self.tol)
+        gain = gain - chosen.price
+        self._weighed = dict(zip(chosen.unit.tolist(), found, strict=True))
+        worth = gain if self._rng is None else gain * self._rng.uniform(0.5, 1.0, gain.size)
+        order = np.lexsort((chosen.unit, -worth))
+        first = chosen.take(order)
+        singles = [first.take(slice(i, i + 1)) for i in range(min(ATTEMPTS, order.size))]
+        together = self._together(first, gain[order], batch) if batch > 1 else None
+        return singles if together is None else [together, *singles]
+
+    def _together(self, ordered: Candidates, gain: Array, batch: int) -> Candidates | None:
+        """Return candidates that may come in at once: comparable gains, and features that are not alike."""
+        width = self.problem.columns.n_columns
+        features = ordered.unit % width
+        rows = self.problem.rows(features)
+        length = np.sqrt(np.einsum("ij,ij->i", rows, rows)) + 1e-300
+        correlation = np.abs(rows @ rows.T) / np.outer(length, length)
+        chosen = [0]
+        for k in range(1, features.size):
+            if len(chosen) == batch or gain[k] < COMPARABLE * gain[0]:
+                break
+            if (correlation[k, chosen] < ALIKE).all():
+                chosen.append(k)
+        return ordered.take(np.array(chosen)) if len(chosen) > 1 else None
+
+    def free(self, units: Index) -> None:
+        """Open connections and units, from their trial solutions where there are some."""
+        problem, net = self.problem, self.net
+        n_units, width = net.n_units, problem.columns.n_columns
+        before = net.n_connections
+        for unit in units.tolist():
+            row, feature = divmod(unit, width)
+            w, c, shift = self._weighed.get(unit, np.zeros(3))
+            if row < n_units:
+                u, v = row, net.v[row]
+            else:
+                owner, v = self._at.outputs(row, feature)
+                net, u = add_unit(net, owner, v), net.n_units
+            net = connect(net, u, feature, w)
+            bias = net.c.copy()
+            bias[u] += c
+            net = replace(net, c=bias, b=net.b + shift * v)
+        if problem.connect_all:
+            net = fully_connected(net)
+        new = net.features[self.net.features.size :]
+        if new.size:
+            self._rows = np.concatenate([self._rows, problem.rows(new)])
+            self._order = (*self._order, *new.tolist())
+        self._newest = np.arange(before, net.n_connections)
+        self._point = evaluate(problem, net, self._rows)
+
+    def optimize(self, effort: str, tol: float, *, exact: bool, growing: bool) -> None:  # noqa: ARG002 -- for others
+        """Re-optimise the free weights with the given effort."""
+        if effort == "gauss_seidel":
+            self._gauss_seidel()
+        elif effort == "newest":
+            self._optimize_all(STEPS[effort], self._newest_and_biases())
+        else:
+            self._optimize_all(STEPS[effort])
+        newest = np.abs(self.net.w[self._newest])
+        if newest.size and newest.max() > 0.0:
+            self._size = float(np.clip(newest.max(), SMALLEST_SIZE, LARGEST_SIZE))
+
+    def finish(self) -> None:
+        """Re-optimise the free weights until nothing is gained."""
+        self._optimize_all(LAST_STEPS)
+
+    def _optimize_all(self, steps: int, movable: NDArray[np.bool_] | None = None) -> None:
+        self._point = self._descent.run(self._point, self._rows, steps, self.tol, movable)
+
+    def _newest_and_biases(self) -> NDArray[np.bool_]:
+        net = self.net
+        w = np.zeros(net.n_connections, bool)
+        w[self._newest] = True
+        v = np.zeros(net.v.size if self.problem.free_outputs else 0, bool)
+        return np.concatenate([np.ones(net.n_outputs, bool), w, np.ones(net.n_units, bool), v])
+
+    def _gauss_seidel(self) -> None:
+        """Optimise the worst weight alone, again and again (Shevade and Keerthi 2003)."""
+        outputs = self.problem.free_outputs
+        size = pack(self.net, outputs=outputs).size
+        for _ in range(GAUSS_SEIDEL_SWEEPS * size):
+            g = loss_gradient(self.problem, self._point, self._rows)
+            own = penalty_of(self.problem, self.net).violation(g, pack(self.net, outputs=outputs))
+            before = self._point.value
+            self._optimize_all(STEPS["gauss_seidel"], np.arange(size) == np.argmax(own))
+            if before - self._point.value < self.tol / size:
+                return
+
+    def prune(self, *, generous: bool) -> None:  # noqa: ARG002 -- nothing is expected back
+        """Close connections whose weight returned to zero, except those of features that are kept."""
+        net = self.net
+        stays = (net.w != 0.0) | self.problem.prices.kept[net.feature]
+        if stays.all():
+            return
+        smaller = pruned(net, stays)
+        at = np.searchsorted(net.features, smaller.features, sorter=np.argsort(net.features))
+        self._rows = self._rows[np.argsort(net.features)[at]]
+        used = set(smaller.features.tolist())
+        self._order = tuple(feature for feature in self._order if feature in used)
+        self._newest = np.empty(0, np.intp)
+        self._point = evaluate(self.problem, smaller, self._rows)
+
+    def objective(self) -> float:
+        """Return the criterion, prices included."""
+        return self._point.value + self.problem.l0 * self.total_cost
+
+    def save(self) -> Saved:
+        """Return everything needed to come back to this network."""
+        return Saved(self._point, self._rows, self._order, self._size)
+
+    def restore(self, saved: Saved) -> None:
+        """Come back to a saved network."""
+        self._point, self._rows, self._order, self._size = saved.point, saved.rows, saved.order, saved.size
+        self._newest = np.empty(0, np.intp)
+
+    # -- how a fit begins ----------------------------------------------------------------------------------
+
+    def open_kept(self) -> None:
+        """Connect every feature that is always in, each where it brings most."""
+        for feature in np.flatnonzero(self.problem.prices.kept).tolist():
+            candidates = self.gradient_test()
+            mine = np.flatnonzero(candidates.unit % self.problem.columns.n_columns == feature)
+            if mine.size:
+                ranked = mine[np.argsort(-candidates.pull[mine], kind="stable")]
+                self.free(self.weigh(candidates, ranked, 1)[0].unit)
+                self._optimize_all(STEPS["full"])
+
+    def open_everything(self, n_units: int, rng: np.random.Generator) -> None:
+        """Connect every feature to each of ``n_units`` units for every output, with small random weights."""
+        problem, net = self.problem, self.net
+        width, n_outputs = problem.columns.n_columns, net.n_outputs
+        shared = problem.free_outputs and n_outputs > 1
+        owner = np.arange(n_units) % n_outputs
+        v = rng.normal(size=(n_units, n_outputs)) / np.sqrt(n_outputs) if shared else np.eye(n_outputs)[owner]
+        full = Network(
+            features=np.arange(width),
+            unit=np.repeat(np.arange(n_units), width),
+            column=np.tile(np.arange(width), n_units),
+            owner=owner,
+            w=rng.normal(size=n_units * width) / np.sqrt(width),
+            c=np.zeros(n_units),
+            b=net.b,
+            v=v,
+        )
+        self._rows = problem.rows(full.features)
+        self._order = tuple(range(width))
+        self._point = evaluate(problem, full, self._rows)
+        self._optimize_all(STEPS["batch"])
+        self.prune(generous=False)
+
+    def order(self, saved: Saved) -> Index:
+        """Return the selected features in the order in which they came in, features kept but unused last."""
+        net = saved.point.net
+        used = set(net.feature[(net.w != 0.0) | self.problem.prices.kept[net.feature]].tolist())
+        first = [feature for feature in saved.order if feature in used]
+        rest = [feature for feature in np.flatnonzero(self.problem.prices.kept).tolist() if feature not in used]
+        return np.array(first + rest, dtype=np.intp)
