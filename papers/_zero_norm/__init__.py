@@ -1,0 +1,1 @@
+"""Parts of the paper on the zero-norm."""
