@@ -99,8 +99,7 @@ def absorb(
     gradient = both[:, :n_outputs]
     tol = _tolerance(arriving.target, controls, before.scale)
     found = promise(arriving, gradient, tol)
-    settled = before.known.finished and arriving.convex and not arriving.prices.kept.any() and found.pull <= tol
-    if not settled:
+    if not before.known.finished or not arriving.convex or found.pull > tol or _some_always_open(arriving):
         return _optimized(before, block, arriving, criterion, controls, buffer)
     known = _with_tested(before.known, arriving, gradient, found.pull)
     anew = np.flatnonzero(~np.isin(block.positions, before.held.positions))  # in a further pass some are there already
@@ -114,6 +113,12 @@ def absorb(
         before.way + found.expiry,
     )
     return _kept(replace(before, known=known), newcomers, buffer, whole=arriving.group_l1 > 0.0)
+
+
+def _some_always_open(problem: LinearProblem) -> bool:
+    """Whether there are columns that are in the model whatever their gradients."""
+    free = problem.penalty_weight == 0.0 if problem.l1 or problem.l2 or problem.group_l1 else True
+    return bool(np.any(problem.prices.kept | free))
 
 
 def _first_of_bag(problem: LinearProblem, positions: Index) -> Index:
