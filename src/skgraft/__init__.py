@@ -18,17 +18,21 @@ if TYPE_CHECKING:
         GraftRegressor,
         GraftRegressorCV,
         History,
+        MLPGraftClassifier,
+        MLPGraftRegressor,
         StreamGraftClassifier,
         StreamGraftRegressor,
         graft_path,
         l1_max,
     )
-    from skgraft.zeronorm import L1SVC, FSVClassifier, KernelAROMClassifier, l1_svc_path
+    from skgraft.zeronorm import L1SVC, AROMClassifier, AROMRegressor, FSVClassifier, KernelAROMClassifier, l1_svc_path
 
 __version__ = "0.1.0"
 
 __all__ = [
     "L1SVC",
+    "AROMClassifier",
+    "AROMRegressor",
     "Certificate",
     "CorrectedTTest",
     "FSVClassifier",
@@ -41,6 +45,8 @@ __all__ = [
     "GraftRegressor",
     "GraftRegressorCV",
     "History",
+    "MLPGraftClassifier",
+    "MLPGraftRegressor",
     "KernelAROMClassifier",
     "StreamGraftClassifier",
     "StreamGraftRegressor",
@@ -55,6 +61,8 @@ __all__ = [
 ]
 
 _HOME = {
+    "AROMClassifier": "skgraft.zeronorm",
+    "AROMRegressor": "skgraft.zeronorm",
     "Certificate": "skgraft.criterion",
     "CorrectedTTest": "skgraft.evaluation",
     "FSVClassifier": "skgraft.zeronorm",
@@ -67,6 +75,8 @@ _HOME = {
     "GraftRegressor": "skgraft.grafting",
     "GraftRegressorCV": "skgraft.grafting",
     "History": "skgraft.grafting",
+    "MLPGraftClassifier": "skgraft.grafting",
+    "MLPGraftRegressor": "skgraft.grafting",
     "KernelAROMClassifier": "skgraft.zeronorm",
     "L1SVC": "skgraft.zeronorm",
     "corrected_resampled_ttest": "skgraft.evaluation",

@@ -47,6 +47,15 @@ class DenseDesign:
         rows[columns.constant] = 0.0
         return cls(rows, np.arange(columns.n_columns))
 
+    @property
+    def intercept_shift(self) -> Array:
+        """What an intercept of centred features has more than one of these: nothing, they are centred."""
+        return np.zeros(self.n_features)
+
+    def squares(self) -> Array:
+        """Return the sum of squares of each feature."""
+        return np.asarray((self.rows * self.rows).sum(axis=1))
+
     def gram(self, squared_scale: Array | None) -> Array:
         """Return the Gram matrix of the rows of X with features scaled, X diag(z²) X'."""
         if squared_scale is None:
@@ -78,26 +87,28 @@ class DenseDesign:
         """Return the design with some of the features, by mask or position."""
         return DenseDesign(self.rows[which], self.features[which])
 
-    def intercept_shift(self, columns: Any) -> Array:
-        """Return what an intercept of centred features has less than one of these: nothing, they are centred."""
-        return np.zeros(columns.n_columns)
-
 
 class SparseDesign:
     """Scaled features in a sparse matrix with one sample a row."""
 
     is_sparse = True
 
-    def __init__(self, X: Any, features: Indices) -> None:
+    def __init__(self, X: Any, features: Indices, shift: Array | None = None) -> None:
         self.X = X
         self.features = features
         self.n_rows, self.n_features = X.shape
+        # what centring would take from the features, and so adds to intercepts
+        self.intercept_shift = np.zeros(self.n_features) if shift is None else shift
 
     @classmethod
     def of(cls, columns: SparseColumns) -> SparseDesign:
         """Copy the stored cells, scaled."""
         every = np.arange(columns.n_columns)
-        return cls(sparse.csr_array(columns.take(every)), every)
+        return cls(sparse.csr_array(columns.take(every)), every, columns.shift)
+
+    def squares(self) -> Array:
+        """Return the sum of squares of each feature."""
+        return np.bincount(self.X.indices, self.X.data**2, self.n_features).astype(np.float64)
 
     def gram(self, squared_scale: Array | None) -> Array:
         """Return the Gram matrix of the rows of X with features scaled, without their densification."""
@@ -122,11 +133,9 @@ class SparseDesign:
     def keep(self, which: NDArray[Any]) -> SparseDesign:
         """Return the design with some of the features, by mask or position."""
         positions = np.flatnonzero(which) if which.dtype == bool else which
-        return SparseDesign(sparse.csr_array(self.X[:, positions]), self.features[positions])
-
-    def intercept_shift(self, columns: SparseColumns) -> Array:
-        """Return the centre of each scaled column, which an intercept of centred features has more."""
-        return columns.shift
+        return SparseDesign(
+            sparse.csr_array(self.X[:, positions]), self.features[positions], self.intercept_shift[positions]
+        )
 
 
 Design = DenseDesign | SparseDesign

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -108,7 +108,7 @@ def l2_rounds(columns: DenseColumns | SparseColumns, machine: Machine, controls:
         interrupted = True
     finally:
         monitor.close()
-    rounds = _conclude(full, columns, machine, controls, run, monitor)
+    rounds = _conclude(full, machine, controls, run, monitor)
     if interrupted:
         warnings.warn("Interrupted: these are the features so far.", ConvergenceWarning, stacklevel=3)
     elif not run.settled and not monitor.stopped:
@@ -141,7 +141,8 @@ class _Run:
         last_top, same = np.empty(0, np.intp), 0
         for _ in range(controls.max_iter):
             now, alive = self._solve(squared_scale)
-            monitor.record(now, "round", _top_feature(now), now.solution.violation)
+            state: Any = now  # the monitor asks for no more of a model than a round has
+            monitor.record(state, "round", _top_feature(now), now.solution.violation)
             r = controls.n_features_to_select
             if now.n_selected == 0 or (r is not None and now.n_selected <= r and controls.rescale_features):
                 self.settled = True
@@ -214,7 +215,6 @@ def _top_feature(now: _Round) -> int:
 
 def _conclude(
     full: Design,
-    columns: DenseColumns | SparseColumns,
     machine: Machine,
     controls: RoundControls,
     run: _Run,
@@ -234,7 +234,7 @@ def _conclude(
     if alive.size:
         part = solution.weights if solution.weights.shape[1] == alive.size else _restricted(run.latest, alive)
         weights[:, alive] = part
-    intercept = solution.intercept + weights @ full.intercept_shift(columns)
+    intercept = solution.intercept + weights @ full.intercept_shift
     worst = max(run.worst, solution.violation) if not machine.hard else run.worst
     return Rounds(
         weights=weights,
@@ -245,6 +245,22 @@ def _conclude(
         objective=log_criterion(feature_size(weights)[alive], full.n_features, solution.loss),
         kkt_violation=solution.violation,
         converged=run.settled and worst <= 10.0 * controls.tol,
+    )
+
+
+def retrained(
+    columns: DenseColumns | SparseColumns, machine: Machine, controls: RoundControls, rounds: Rounds
+) -> Rounds:
+    """Return the same features with the weights of a fresh machine, on their own scale."""
+    full = make_design(columns)
+    solution = _machine_on(full.keep(rounds.alive), machine, None, controls.tol)
+    weights = np.zeros((solution.intercept.size, full.n_features))
+    weights[:, rounds.alive] = solution.weights
+    return replace(
+        rounds,
+        weights=weights,
+        intercept=solution.intercept + weights @ full.intercept_shift,
+        kkt_violation=solution.violation,
     )
 
 
@@ -268,7 +284,6 @@ def _machine_on(design: Design, machine: Machine, squared_scale: Array | None, t
 
 def _mean_square(design: Design, squared_scale: Array | None) -> float:
     """Return the mean diagonal of the Gram matrix."""
-    X = design.by_rows()
     z2 = np.ones(design.n_features) if squared_scale is None else squared_scale
-    squares = np.asarray(X.multiply(X).sum(axis=0)).ravel() if design.is_sparse else (X * X).sum(axis=0)
+    squares = design.squares()
     return max(float(squares @ z2) / design.n_rows, np.finfo(float).tiny)

@@ -25,7 +25,7 @@ class LinearSelector(SelectorMixin, BaseEstimator):
     """A linear model that is also a selector of its features."""
 
     coef_: Array
-    intercept_: Array
+    intercept_: Any
     support_: NDArray[np.bool_]
 
     def __sklearn_tags__(self) -> Tags:
@@ -91,8 +91,9 @@ class LinearSelector(SelectorMixin, BaseEstimator):
         """Return scores (n_samples, n_outputs), touching only the columns in use."""
         check_is_fitted(self)
         X = read_new(self, X)
-        used = np.flatnonzero((self.coef_ != 0.0).any(axis=0))
-        return np.asarray(X[:, used] @ self.coef_[:, used].T) + self.intercept_
+        coef = np.atleast_2d(self.coef_)
+        used = np.flatnonzero((coef != 0.0).any(axis=0))
+        return np.asarray(X[:, used] @ coef[:, used].T) + self.intercept_
 
 
 class LinearSelectingClassifier(ClassifierMixin, LinearSelector):

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from skgraft.zeronorm.design import Design
 from skgraft.zeronorm.dual import Bands, DualSolution, State, initial_state, solve_bands
@@ -81,6 +82,7 @@ class IndependentMachines:
         self._states: list[State] = [initial_state(each) for each in bands]
         self._working: list[NDArray[np.intp] | None] = [None] * len(self._bands)
         self._primal: list[Primal] | None = None
+        self._alive = np.empty(0, np.intp)  # features of the primal machines
         self._weights: Array | None = None
         self._intercept = np.zeros(len(self._bands))
         self._slack: list[Array] = []
@@ -184,7 +186,7 @@ def solve_by_rows(
     state: State | None = None
     while True:
         part = X[working]
-        K = np.asarray((part * z2) @ part.T) if not design.is_sparse else (part.multiply(z2).tocsr() @ part.T).toarray()
+        K = gram_of(part, z2)
         some = Bands(bands.lower[working], bands.higher[working], bands.upper[working], bands.ridge[working])
         solution = solve_bands(K, some, state=state, tol=tol)
         v = z2 * np.asarray(part.T @ solution.beta)
@@ -203,6 +205,13 @@ def solve_by_rows(
     beta, full = np.zeros(n), np.zeros(n, dtype=np.int8)
     beta[working], full[working] = solution.beta, solution.state
     return replace(solution, beta=beta, state=full), working
+
+
+def gram_of(X: Any, squared_scale: Array) -> Array:
+    """Return X diag(z²) X' of rows, dense or sparse."""
+    if sparse.issparse(X):
+        return np.ascontiguousarray((X.multiply(squared_scale).tocsr() @ X.T).toarray())
+    return np.asarray((X * squared_scale) @ X.T)
 
 
 def _edge(bands: Bands, rows: NDArray[np.intp], f: Array) -> State:

@@ -1,0 +1,244 @@
+"""AROM for classes: the zero-norm of a linear machine, minimised by rescaling its features round by round."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from skgraft.criterion import Certificate
+from skgraft.grafting.threads import threads
+from skgraft.zeronorm.arom_rounds import Columns, class_rounds
+from skgraft.zeronorm.l2_rounds import RoundControls
+from skgraft.zeronorm.linear_selector import LinearSelectingClassifier, LinearSelector
+from skgraft.zeronorm.rounds import Rounds
+
+CONSTRAINTS: dict[str, Any] = {
+    "norm": [StrOptions({"l2", "l1"})],
+    "n_features_to_select": [None, Interval(Integral, 1, None, closed="left")],
+    "C": [Interval(Real, 0, None, closed="right")],
+    "errors": [StrOptions({"ridge", "zero"})],
+    "minimise": [StrOptions({"features", "errors"})],
+    "retrain": ["boolean"],
+    "standardize": ["boolean"],
+    "tol": [Interval(Real, 0, None, closed="neither")],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "n_jobs": [None, Interval(Integral, None, -1, closed="right"), Interval(Integral, 1, None, closed="left")],
+    "verbose": ["verbose"],
+    "callback": [None, callable],
+}
+
+
+class RoundsEstimator(LinearSelector):
+    """What classifier and regressor share: the controls of the rounds and the attributes that they leave."""
+
+    def _controls(self) -> RoundControls:
+        self._require_at_most_all(self.n_features_to_select)
+        fewest_errors = self.minimise == "errors"
+        if fewest_errors and self.n_features_to_select is not None:
+            msg = (
+                f"minimise='errors' selects no features, but n_features_to_select is {self.n_features_to_select}; "
+                "leave it at None, or set minimise='features'"
+            )
+            raise ValueError(msg)
+        if fewest_errors and np.isinf(self.C):
+            msg = "minimise='errors' needs errors to be allowed, but C=inf is a hard margin; set a finite C"
+            raise ValueError(msg)
+        return RoundControls(
+            n_features_to_select=self.n_features_to_select,
+            rescale_features=not fewest_errors,
+            rescale_errors=fewest_errors or self.errors == "zero",
+            retrain=self.retrain,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            verbose=int(self.verbose),
+            callback=self.callback,
+        )
+
+    def _keep_rounds(self, rounds: Rounds, columns: Columns) -> None:
+        self._keep_weights(rounds.weights, rounds.intercept, columns)
+        self.support_ = np.zeros(self.n_features_in_, dtype=bool)
+        self.support_[rounds.alive] = True
+        self.order_ = rounds.order
+        self.history_ = rounds.history
+        self.objective_ = rounds.objective
+        self.certificate_ = Certificate(rounds.kkt_violation, None, rounds.converged)
+        self.n_iter_ = len(rounds.history)
+
+
+class AROMClassifier(LinearSelectingClassifier, RoundsEstimator):
+    """Linear classifier with as few features as it takes to separate the classes.
+
+    Approximates the minimum of the zero-norm [1]_, the number of features with a weight, by that of
+    ::
+
+        Σ_j ln(ε + |w_j|) + C Σ_i s_i ξ_i²     so that     y_i (w·x_i + b) >= 1 - ξ_i
+
+    A round solves a support vector machine on features multiplied by scales z, which start at one, and multiplies
+    each scale by the size of its weight; a scale that has reached zero (10⁻⁸ of the largest) stays there.  No round
+    raises the criterion.  It is not convex: the result is a local optimum.
+
+    Parameters
+    ----------
+    norm : {"l2", "l1"}, default="l2"
+        The norm that a round minimises: a support vector machine, or a linear program, which is the steepest descent
+        and leaves fewer features at more cost.  Its slack is then not squared.
+    n_features_to_select : int, optional
+        Select exactly so many: those that are largest in the last round with more than that.  None goes
+        on until nothing changes.
+    C : float, default=1.0
+        What slack costs; infinity is the hard margin of the paper, for classes that can be separated.
+    errors : {"ridge", "zero"}, default="ridge"
+        What is done about slack: its squares are added up, which is a ridge on the kernel, or its zero-norm is
+        minimised together with that of the weights, an error being worth 2C features.
+    minimise : {"features", "errors"}, default="features"
+        ``"errors"`` keeps all features at their scale and minimises the norm of the weights and the number of
+        training errors (p = 2 and q = 0 in the paper's section 3.2).
+    multi_class : {"joint", "ovr", "naive"}, default="joint"
+        More than two classes share one scale a feature: in one machine, whose every sample should score higher for its
+        own class than for each other [2]_, or in one machine a class against the rest.  ``"naive"`` selects for each
+        class alone and puts the selections together; it is there to be compared with.
+    retrain : bool, default=True
+        Fit a fresh machine on the chosen features at their own scale, with the same norm and C; otherwise the
+        weights are those at the scales of the last round.
+    standardize : bool, default=True
+        Learn on features of mean zero and deviation one; ``coef_`` is for the original features.
+    class_weight : dict or "balanced", optional
+        Weights of the classes, as in scikit-learn.
+    tol : float, default=1e-6
+        Largest violation of the optimality conditions of a machine, relative to the margin.
+    max_iter : int, default=100
+        Largest number of rounds.
+    n_jobs : int, optional
+        Number of threads for linear algebra; None leaves it to the libraries, -1 is all cores.
+    verbose : int, default=0
+        1 shows progress on standard error.
+    callback : callable, optional
+        Called with each round's record; returning True ends the rounds.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Weights on the original scale.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts.
+    support_ : ndarray of bool of shape (n_features,)
+        The selected features.
+    order_ : ndarray of int
+        The selected features, the one with the largest weight of the rounds first.
+    history_ : History
+        One record a round: features left, criterion, violation of the machine's conditions (``gradient``).
+    objective_ : float
+        The criterion of the weights that are reported.
+    certificate_ : Certificate
+        Violation of the conditions of the last machine, and whether the rounds settled.
+    classes_ : ndarray
+        The classes.
+    n_iter_ : int
+        Number of rounds.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    See Also
+    --------
+    AROMRegressor : The same for numbers.
+    KernelAROMClassifier : The same for monomials of the features.
+    RFESelector : Features removed one by one.
+
+    Notes
+    -----
+    Of features that are copies of each other, the first is used.  With slack, scales shorter than one are
+    lengthened to one; otherwise tiny weights of many features would all vanish at once.  With ``errors="zero"`` the
+    price of an error enters the criterion itself: the paper's λ scales coordinates, which a zero-norm does not see.
+
+    References
+    ----------
+    .. [1] Weston, Elisseeff, Schölkopf and Tipping (2003). Use of the zero-norm with linear models and kernel
+       methods. Journal of Machine Learning Research 3.
+    .. [2] Weston and Watkins (1999). Support vector machines for multi-class pattern recognition. ESANN.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from skgraft import AROMClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = AROMClassifier(n_features_to_select=5).fit(X, y)
+    >>> int(model.support_.sum()), model.score(X, y) > 0.95
+    (5, True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **CONSTRAINTS,
+        "multi_class": [StrOptions({"joint", "ovr", "naive"})],
+        "class_weight": [None, dict, StrOptions({"balanced"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        norm: str = "l2",
+        n_features_to_select: int | None = None,
+        C: float = 1.0,
+        errors: str = "ridge",
+        minimise: str = "features",
+        multi_class: str = "joint",
+        retrain: bool = True,
+        standardize: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 100,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        callback: Any = None,
+    ) -> None:
+        self.norm = norm
+        self.n_features_to_select = n_features_to_select
+        self.C = C
+        self.errors = errors
+        self.minimise = minimise
+        self.multi_class = multi_class
+        self.retrain = retrain
+        self.standardize = standardize
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callback = callback
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AROMClassifier:
+        """Select features and learn.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,)
+            Classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples; a weight of two is the same as a repetition.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        X, codes, weight = self._read_classes(X, y, sample_weight)
+        controls = self._controls()
+        with threads(self.n_jobs):
+            columns = self._columns(X, weight, standardize=self.standardize)
+            rounds = class_rounds(
+                columns,
+                codes,
+                self.classes_.size,
+                float(self.C) * weight,
+                norm=self.norm,
+                multi_class=self.multi_class,
+                controls=controls,
+            )
+        self._keep_rounds(rounds, columns)
+        return self
