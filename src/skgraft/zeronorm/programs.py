@@ -335,11 +335,17 @@ class ProgramModel:
             machine.stale = True
 
     def centre_intercepts(self) -> None:
-        """Move every intercept to the middle of those that are as good, where each output is a problem of its own.
+        """Choose among intercepts that are as good: the middle of each output's, or a mean of zero.
 
-        A margin without slack leaves no choice.
+        Outputs that are only compared with each other have a common score that is arbitrary; a margin without slack
+        leaves no other choice.
         """
-        if not self.program.intercept or self.program.margins.coupled or self.program.hard.any():
+        if not self.program.intercept:
+            return
+        if self.program.margins.coupled:
+            self._intercept -= self._intercept.mean()
+            return
+        if self.program.hard.any():
             return
         scores = self.scores() - self._intercept
         for machine in self._machines:
