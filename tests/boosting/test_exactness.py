@@ -9,8 +9,11 @@ from numpy.testing import assert_array_equal
 
 from skgraft import GBFSClassifier, GBFSRegressor, mu_max
 from skgraft.boosting import neighbourhood
+from skgraft.boosting.bins import MixedBins, find_layout, store
 from skgraft.boosting.bins import layout as layout_module
+from skgraft.boosting.bins import storage as storage_module
 from skgraft.boosting.growth import search as search_module
+from skgraft.boosting.threads import ALONE
 
 
 def classes(n, d, seed=0, n_classes=2):
@@ -227,3 +230,33 @@ def test_a_feature_is_paid_once_across_classes():
     model = GBFSClassifier(mu=0.03, n_trees=10).fit(X, y)
     assert model.total_cost_ == model.support_.sum() == model.order_.size
     assert len(set(model.order_.tolist())) == model.order_.size
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("screening", ["exact", "off"])
+def test_columns_stored_sparse_change_nothing(weighted, screening, monkeypatch):
+    """Columns in which nearly all rows are alike (or missing) are stored by their other rows."""
+    rng = np.random.default_rng(5)
+    X = (rng.uniform(size=(900, 40)) < 0.02).astype(float) * rng.integers(1, 4, (900, 40))
+    X[:, 10:20] = np.where(X[:, 10:20] > 0, X[:, 10:20], np.nan)
+    X[:, 20:30] -= 1.0
+    X[::90, 20:25] = np.nan
+    X[:, 36:] = rng.normal(size=(900, 4))
+    y = X[:, 36] + 3.0 * X[:, 0] - 2.0 * X[:, 25] + 4.0 * np.isnan(X[:, 12]) + 0.1 * rng.normal(size=900)
+    parameters = {"mu": 0.005, "n_trees": 25, "screening": screening, "categorical_features": [5], "n_jobs": 1}
+    weight = rng.uniform(0.5, 2.0, 900) if weighted else None
+    mixed = GBFSRegressor(**parameters).fit(X, y, sample_weight=weight)
+    monkeypatch.setattr(storage_module, "RARE_BELOW", -1.0)
+    same(mixed, GBFSRegressor(**parameters).fit(X, y, sample_weight=weight))
+    assert mixed.support_[[0, 25, 36]].all()
+
+
+def test_rare_columns_are_stored_sparse():
+    X = (np.random.default_rng(0).uniform(size=(500, 20)) < 0.01).astype(float)
+    X[:, 3] = np.arange(500)
+    bins = store(X, find_layout(X, None, np.zeros(20, bool), 255, ALONE), ALONE)
+    assert isinstance(bins, MixedBins)
+    assert_array_equal(np.flatnonzero(~bins.is_sparse), [3])
+    for f in range(20):
+        edges = bins.layout.edges[bins.layout.starts[f] : bins.layout.starts[f + 1]]
+        assert_array_equal(bins.column(f), np.searchsorted(edges, X[:, f]))

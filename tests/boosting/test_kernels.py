@@ -187,12 +187,34 @@ def test_rows_are_parted_in_their_order():
     assert middle == 20 + left.sum()
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_what_the_rows_of_a_node_are_together(weighted):
+    _, gradients, u = setting(weighted=weighted)
+    rows = rng(2).permutation(500).astype(np.uint32)
+    z, inside = gradients.z.astype(float), rows[10:300]
+    out, total = np.zeros_like(gradients.values), np.empty(len(gradients.values), np.int64)
+    squares, low, high = row_kernels.gather(
+        gradients.values, gradients.z, gradients.weights.shift, rows, 10, 300, out, total
+    )
+    assert_array_equal(out[:, 10:300], gradients.values[:, inside])
+    assert_array_equal(total, gradients.values[:, inside].sum(axis=1))
+    assert_allclose(squares, (u * z**2)[inside].sum())
+    assert (low, high) == (z[inside].min(), z[inside].max())
+
+
+def test_exponentials_are_right_to_the_last_bits():
+    x = np.concatenate([np.linspace(-50, 50, 1001), [0.0, 1e-300, 699.9, -699.9]])
+    out = np.empty(2000)
+    row_kernels.exponentials(x, x.size, out)
+    assert_allclose(out[: x.size], np.exp(-np.abs(x)), rtol=4e-16)
+    row_kernels.exponentials(np.array([1e4, -1e300]), 2, out)
+    assert (out[:2] < 1e-300).all()
+
+
 def test_sums_over_nodes():
     _, gradients, u = setting(weighted=True)
     rows = rng(2).permutation(500).astype(np.uint32)
     z = gradients.z.astype(float)
-    squares = row_kernels.sum_of_squares(gradients.z, gradients.weights.u, rows, 10, 300)
-    assert_allclose(squares, (u * z**2)[rows[10:300]].sum())
     before = rng(3).integers(-1000, 1000, 290).astype(np.int32)
     both, other = row_kernels.products(gradients.z, gradients.weights.u, rows, 10, 300, before)
     assert_allclose(both, (u[rows[10:300]] * z[rows[10:300]] * before).sum())

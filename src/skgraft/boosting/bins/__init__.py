@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from skgraft.boosting.bins.layout import Categories, Layout, find_layout
-from skgraft.boosting.bins.storage import Bins, DenseBins, SparseBins, store
+from skgraft.boosting.bins.storage import Bins, DenseBins, MixedBins, SparseBins, store
 
-__all__ = ["Bins", "Categories", "DenseBins", "Layout", "SparseBins", "find_layout", "store"]
+__all__ = ["Bins", "Categories", "DenseBins", "Layout", "MixedBins", "SparseBins", "find_layout", "store"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+TILE = 256  # rows
+
 
 @njit(cache=True, nogil=True)
 def put_edge(edges, k, a, b):
@@ -104,6 +106,18 @@ def edges_of_rows(block, weights, max_bins, edges, n_edges, n_known):
 
 
 @njit(cache=True, nogil=True)
+def transpose(X, first, out):
+    """Copy the columns of X from ``first`` on to the rows of ``out``, by tiles that stay in a cache."""
+    n = X.shape[0]
+    for start in range(0, n, TILE):
+        stop = min(start + TILE, n)
+        for f in range(out.shape[0]):
+            o = out[f]
+            for i in range(start, stop):
+                o[i] = X[i, first + f]
+
+
+@njit(cache=True, nogil=True)
 def code_rows(block, edges, n_edges, missing, out):
     """Write the bin of every value: how many edges are below it."""
     padded = np.empty(256, edges.dtype)
@@ -112,18 +126,27 @@ def code_rows(block, edges, n_edges, missing, out):
         for k in range(256):
             padded[k] = edges[f, k] if k < n else np.inf
         x, o = block[f], out[f]
+        if n < 2:  # zeros and ones, say
+            edge = padded[0]
+            for i in range(x.shape[0]):
+                a = x[i]
+                o[i] = np.uint8(edge < a) if a == a else missing  # noqa: PLR0124 -- NaN alone is not itself
+            continue
+        many = n > 15
         for i in range(x.shape[0]):
             a = x[i]
             # eight halvings find one of 256 places; as sums of comparisons they need no branches
-            at = np.uint64(128) * np.uint64(padded[127] < a)
-            at += np.uint64(64) * np.uint64(padded[at + np.uint64(63)] < a)
-            at += np.uint64(32) * np.uint64(padded[at + np.uint64(31)] < a)
-            at += np.uint64(16) * np.uint64(padded[at + np.uint64(15)] < a)
+            at = np.uint64(0)
+            if many:
+                at += np.uint64(128) * np.uint64(padded[127] < a)
+                at += np.uint64(64) * np.uint64(padded[at + np.uint64(63)] < a)
+                at += np.uint64(32) * np.uint64(padded[at + np.uint64(31)] < a)
+                at += np.uint64(16) * np.uint64(padded[at + np.uint64(15)] < a)
             at += np.uint64(8) * np.uint64(padded[at + np.uint64(7)] < a)
             at += np.uint64(4) * np.uint64(padded[at + np.uint64(3)] < a)
             at += np.uint64(2) * np.uint64(padded[at + np.uint64(1)] < a)
             at += np.uint64(padded[at] < a)
-            o[i] = np.uint8(at) if a == a else missing  # noqa: PLR0124 -- NaN alone is not itself
+            o[i] = np.uint8(at) if a == a else missing  # noqa: PLR0124
 
 
 @njit(cache=True, nogil=True)

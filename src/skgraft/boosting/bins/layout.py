@@ -50,6 +50,8 @@ class Layout:
         Where the edges of each column begin.
     n_bins : ndarray of shape (n_features,)
         Bins of known values; 0 for a column with none.
+    missing : int
+        The bin of missing values, the same in all columns and above all others.
     categories : dict
         Of each categorical column.
     """
@@ -57,17 +59,13 @@ class Layout:
     edges: NDArray[np.floating[Any]]
     starts: Index
     n_bins: NDArray[np.int32]
+    missing: int
     categories: dict[int, Categories] = field(default_factory=dict)
 
     @property
     def n_features(self) -> int:
         """Number of columns."""
         return self.n_bins.size
-
-    @cached_property
-    def missing(self) -> int:
-        """The bin of missing values, the same in all columns."""
-        return int(self.n_bins.max(initial=1))
 
     @property
     def stride(self) -> int:
@@ -80,6 +78,12 @@ class Layout:
         mask = np.zeros(self.n_features, bool)
         mask[list(self.categories)] = True
         return mask
+
+    def part(self, features: NDArray[np.intp]) -> Layout:
+        """Return the bins of some columns."""
+        edges = [self.edges[self.starts[f] : self.starts[f + 1]] for f in features]
+        categories = {k: self.categories[int(f)] for k, f in enumerate(features) if int(f) in self.categories}
+        return _joined(edges, self.n_bins[features], categories, self.missing)
 
     def threshold(self, feature: int, b: int) -> float:
         """Return the largest value of a bin."""
@@ -117,6 +121,15 @@ def find_layout(X: Any, weight: Array | None, categorical: NDArray[np.bool_], ma
     return _dense_layout(X, weight, sample, categorical, max_bins, crew)
 
 
+def _joined(
+    edges: list[Any], n_bins: NDArray[np.int32], categories: dict[int, Categories], missing: int | None = None
+) -> Layout:
+    """Write the edges of all columns one after the other."""
+    starts = np.concatenate([[0], np.cumsum([len(each) for each in edges], dtype=np.int64)])
+    last = int(n_bins.max(initial=1)) if missing is None else missing
+    return Layout(np.concatenate(edges) if edges else np.empty(0), starts, n_bins, last, categories)
+
+
 def column_blocks(n_rows: int, n_features: int, n_threads: int) -> list[tuple[int, int]]:
     """Cut the columns into blocks that fit a cache and keep all threads busy."""
     width = max(1, min(256, BLOCK // max(n_rows, 1), -(-n_features // n_threads)))
@@ -133,28 +146,38 @@ def _dense_layout(
     rows = X if sample is None else X[sample]
     w = None if weight is None else (weight if sample is None else weight[sample])
     blocks = column_blocks(rows.shape[0], n_features, crew.size)
-    found: list[Any] = [None] * len(blocks)
+    found: list[Any] = [None] * n_features
     n_edges, n_known = np.zeros(n_features, np.int64), np.zeros(n_features, np.int64)
 
     def find(first: int, last: int) -> None:
         for k in range(first, last):
             a, e = blocks[k]
-            block, weights = _sorted_columns(rows[:, a:e], w)
+            block, weights = _sorted(columns_as_rows(rows, a, e), w)
             edges = np.empty((e - a, max_bins - 1), X.dtype)
             edges_of_rows(block, weights, max_bins, edges, n_edges[a:e], n_known[a:e])
-            found[k] = np.concatenate([edges[f, : n_edges[a + f]] for f in range(e - a)])
+            found[a:e] = [edges[f, : n_edges[a + f]].copy() for f in range(e - a)]
 
     crew.run(find, len(blocks), 20.0 * rows.size)
     categories = {int(f): _categories(rows[:, f].astype(np.float64), w, max_bins) for f in np.flatnonzero(categorical)}
     n_bins = np.where(n_known > 0, n_edges + 1, 0).astype(np.int32)
     for f, found_categories in categories.items():
         n_bins[f] = found_categories.n_bins
-    return Layout(np.concatenate(found), np.concatenate([[0], np.cumsum(n_edges)]), n_bins, categories)
+    return _joined(found, n_bins, categories)
 
 
-def _sorted_columns(block: Any, weight: Array | None) -> tuple[NDArray[Any], Array]:
-    """Return the columns as sorted rows, and the weights beside them if they differ."""
-    columns = np.array(block.T, order="C")
+def columns_as_rows(X: Any, first: int, last: int) -> NDArray[Any]:
+    """Return a copy of some columns, each in one piece."""
+    from skgraft.boosting.bins._kernels import transpose
+
+    if not X.flags.c_contiguous:
+        return np.array(X[:, first:last].T, order="C")
+    out = np.empty((last - first, X.shape[0]), X.dtype)
+    transpose(X, first, out)
+    return out
+
+
+def _sorted(columns: NDArray[Any], weight: Array | None) -> tuple[NDArray[Any], Array]:
+    """Return sorted rows, and the weights beside them if they differ."""
     if weight is None:
         columns.sort(axis=1)
         return columns, np.empty((0, 0))
@@ -185,7 +208,7 @@ def _sparse_layout(X: Any, weight: Array | None, sample: Index | None, max_bins:
     n_sampled = n_rows if sample is None else sample.size
     width = 1024
     blocks = [(first, min(first + width, n_features)) for first in range(0, n_features, width)]
-    found: list[Any] = [None] * len(blocks)
+    found: list[Any] = [None] * n_features
     n_edges, known = np.zeros(n_features, np.int64), np.zeros(n_features, bool)
     starts = X.indptr.astype(np.int64)
     indices = X.indices.astype(np.uint32)
@@ -195,8 +218,8 @@ def _sparse_layout(X: Any, weight: Array | None, sample: Index | None, max_bins:
             a, e = blocks[k]
             edges = np.empty((e - a, max_bins - 1), X.dtype)
             sparse_edges(starts, indices, X.data, a, e, weights, n_sampled, max_bins, edges, n_edges[a:e], known[a:e])
-            found[k] = np.concatenate([edges[f, : n_edges[a + f]] for f in range(e - a)])
+            found[a:e] = [edges[f, : n_edges[a + f]].copy() for f in range(e - a)]
 
     crew.run(find, len(blocks), 100.0 * X.nnz)
     n_bins = np.where(known, n_edges + 1, 0).astype(np.int32)
-    return Layout(np.concatenate(found), np.concatenate([[0], np.cumsum(n_edges)]), n_bins)
+    return _joined(found, n_bins, {})

@@ -1,4 +1,4 @@
-"""X as bins: a byte a cell, or a byte and a row number an entry where most cells are zero."""
+"""X as bins: a byte a cell, or a byte and a row number an entry where most cells of a column are alike."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from skgraft.boosting.bins.layout import Layout, column_blocks
+from skgraft.boosting.bins.layout import Layout, column_blocks, columns_as_rows
 from skgraft.boosting.threads import Crew
 
 # An entry of a sparse column takes five bytes and about five times the time of a dense cell.
 SPARSE_BELOW = 0.2
+# A sparse column is gone through as a whole for however few rows: columns of a dense X must have few entries indeed,
+# and there must be some of them.
+RARE_BELOW, LEAST_RARE = 0.03, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +46,7 @@ class DenseBins:
 
 @dataclass(frozen=True, eq=False)
 class SparseBins:
-    """Bins of the stored entries, column by column, and the bin that zero is in."""
+    """Bins of the stored entries, column by column, and the bin of all other rows, which is that of zero or another."""
 
     layout: Layout
     n_rows: int
@@ -60,13 +63,34 @@ class SparseBins:
         return out
 
 
-Bins: TypeAlias = DenseBins | SparseBins
+@dataclass(frozen=True, eq=False)
+class MixedBins:
+    """Some columns dense and some sparse; ``place`` is where a feature is among its kind."""
+
+    layout: Layout
+    dense: DenseBins
+    sparse: SparseBins
+    is_sparse: NDArray[np.bool_]
+    place: NDArray[np.intp]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.sparse.n_rows
+
+    def column(self, feature: int) -> NDArray[np.uint8]:
+        """Return the bins of one feature."""
+        kind = self.sparse if self.is_sparse[feature] else self.dense
+        return kind.column(int(self.place[feature]))
+
+
+Bins: TypeAlias = DenseBins | SparseBins | MixedBins
 
 
 def store(X: Any, layout: Layout, crew: Crew) -> Bins:
     """Look up the bin of every value of X."""
     if not sp.issparse(X):
-        return DenseBins(layout, _dense_bins(X, layout, crew))
+        return _with_rare_apart(DenseBins(layout, _dense_bins(X, layout, crew)))
     sparse = _sparse_bins(X, layout, crew)
     if X.nnz < SPARSE_BELOW * X.shape[0] * X.shape[1]:
         return sparse
@@ -91,8 +115,7 @@ def _dense_bins(X: Any, layout: Layout, crew: Crew) -> NDArray[np.uint8]:
             edges = np.zeros((e - a, width), layout.edges.dtype)
             for f in range(a, e):
                 edges[f - a, : n_edges[f]] = layout.edges[layout.starts[f] : layout.starts[f + 1]]
-            block = np.array(X[:, a:e].T, order="C")
-            code_rows(block, edges, n_edges[a:e], layout.missing, out[a:e])
+            code_rows(columns_as_rows(X, a, e), edges, n_edges[a:e], layout.missing, out[a:e])
 
     crew.run(code, len(blocks), 10.0 * X.size)
     for f, categories in layout.categories.items():
@@ -116,3 +139,30 @@ def _sparse_bins(X: Any, layout: Layout, crew: Crew) -> SparseBins:
     zero = (negative[layout.starts[1:]] - negative[layout.starts[:-1]]).astype(np.uint8)
     zero[layout.n_bins == 0] = layout.missing
     return SparseBins(layout, X.shape[0], starts, X.indices.astype(np.uint32), out, zero)
+
+
+def _with_rare_apart(dense: DenseBins) -> Bins:
+    """Store the columns sparse in which nearly all rows are in one bin, as in columns of zeros and few ones."""
+    bins, layout = dense.bins, dense.layout
+    n_rows = dense.n_rows
+    # a column that differs often from its first rows' commonest bin is not rare: most are told by a glance
+    usual = np.array([np.bincount(column[:1000]).argmax() for column in bins], np.uint8)
+    others = [
+        n_rows if _differs_soon(column, usual[f]) else np.count_nonzero(column != usual[f])
+        for f, column in enumerate(bins)
+    ]
+    is_rare = np.array(others) <= RARE_BELOW * n_rows
+    if is_rare.sum() < LEAST_RARE:
+        return dense
+    rare, rest = np.flatnonzero(is_rare), np.flatnonzero(~is_rare)
+    rows = [np.flatnonzero(bins[f] != usual[f]).astype(np.uint32) for f in rare]
+    starts = np.concatenate([[0], np.cumsum([each.size for each in rows], dtype=np.int64)])
+    entries = np.concatenate([bins[f][each] for f, each in zip(rare, rows, strict=True)])
+    sparse = SparseBins(layout.part(rare), n_rows, starts, np.concatenate(rows), entries, usual[rare])
+    place = np.where(is_rare, np.cumsum(is_rare), np.cumsum(~is_rare)) - 1
+    return MixedBins(layout, DenseBins(layout.part(rest), bins[rest]), sparse, is_rare, place)
+
+
+def _differs_soon(column: NDArray[np.uint8], usual: np.uint8) -> bool:
+    start = column[:1000]
+    return bool(np.count_nonzero(start != usual) > 3 * RARE_BELOW * start.size)

@@ -19,6 +19,7 @@ from numba import njit
 FLAGS = {"nnan", "ninf", "nsz"}
 BLOCK = 32
 SHORT = 16
+FEW = 32  # bins that are gone through one by one rather than by vectors
 LEAST_TO_SIFT, MOST_TO_SIFT = 64, 2000  # bins of a feature and rows of a node
 
 
@@ -220,6 +221,28 @@ def best_split(
 
 
 @njit(inline="always")
+def best_of_few(cells, at, n_bins, total_q, total_u, shift, min_leaf):
+    """Return what `best_split` does for few bins and no missing values, to the bit."""
+    channels = cells.shape[0]
+    mean = total_q / total_u
+    a, b = np.int64(0), np.int64(0)
+    best, code = 0.0, -1
+    for k in range(n_bins - 1):
+        if cells[channels - 1, at + k] == 0:
+            continue
+        a += cells[0, at + k]
+        b += cells[channels - 1, at + k]
+        q, u = decode_pair(a, b, shift)
+        rest = total_u - u
+        if min(u, rest) >= min_leaf:
+            v = q - mean * u
+            score = v * v / max(u * rest, 1.0)
+            if score > best:
+                best, code = score, 2 * k
+    return best * total_u, code
+
+
+@njit(inline="always")
 def fill(cells, bins, rows, values, start, stop, whole, stride, width):
     """Add the rows start:stop to the cells of up to four features; ``whole`` says that rows[i] is i."""
     x0, x1, x2, x3 = bins
@@ -335,9 +358,7 @@ def search_nodes(
                         bars[j], rises[k], falls[k], left, score, order,
                     )  # fmt: skip
                 if keep and slots[k] >= 0:
-                    for c in range(channels):
-                        for b in range(stride):
-                            stored[place[f + j], slots[k], c, b] = cells[c, 256 * j + b]
+                    stored[place[f + j], slots[k]] = cells[:, 256 * j : 256 * j + stride]
 
 
 @njit(cache=True, nogil=True)
@@ -376,16 +397,12 @@ def search_pairs(
                     prices[f + j] + bests[far], rises[far], falls[far], left, score, order,
                 )  # fmt: skip
                 if keep and slots[near] >= 0:
-                    for c in range(channels):
-                        for b in range(stride):
-                            stored[at, slots[near], c, b] = cells[c, 256 * j + b]
+                    stored[at, slots[near]] = cells[:, 256 * j : 256 * j + stride]
                 if keep and slots[far] >= 0:
-                    for c in range(channels):
-                        for b in range(stride):
-                            stored[at, slots[far], c, b] = other[c, b]
+                    stored[at, slots[far]] = other
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def search_sparse(
     starts, indices, bins, zero_bin, features, first, last, node_of, values, totals, n_bins, categorical, stride, shift,
     min_leaf, prices, bests, rises, falls, gains, codes,
@@ -417,7 +434,14 @@ def search_sparse(
                 for b in range(k * size, (k + 1) * size):
                     total -= h[b]
                 h[k * size + zero] += total
+        few = n_bins[feature] <= FEW and not categorical[feature]
         for k in range(n_nodes):
+            if few and cells[channels - 1, k * size + size - 1] == 0:
+                total_q, total_u = decode(totals, shift, k)
+                gains[f, k], codes[f, k] = best_of_few(
+                    cells, k * size, n_bins[feature], total_q, total_u, shift, min_leaf
+                )
+                continue
             gains[f, k], codes[f, k] = best_split(
                 cells, k * size, n_bins[feature], categorical[feature], size, totals, k, shift, min_leaf,
                 prices[f] + bests[k], rises[k], falls[k], left, score, order,

@@ -147,6 +147,9 @@ class _Growth:
 
     def _grow_level(self, level: list[Node], *, last: bool) -> list[Node]:
         """Split the nodes of a level from left to right; what one buys is free for the next."""
+        for node in level:
+            if node.parent is not None:
+                self._rows.open(node)
         nodes = [node for node in level if self._grower._can_split(self._rows, node)]  # noqa: SLF001
         tables = self._tables(nodes, keep=not last)
         at = {node.index: k for k, node in enumerate(nodes)}
@@ -297,19 +300,15 @@ class _Growth:
         grown.nodes += [left, right]
         return left, right
 
-    def _is_left_heavier(self, parted: Parted) -> bool:
-        """Tell where what no row of the node showed shall go: with the heavier child."""
-        decode = self._rows.gradients.decode
-        return decode(parted.left.total)[1] >= decode(parted.right.total)[1]
-
     def _with_other_categories(self, node: Node, split: Split, parted: Parted) -> Split:
         """Say where categories go that the node has not."""
         column = self._grower.bins.column(split.feature)
         seen = np.bincount(column[self._rows.rows[node.start : node.stop]], minlength=256) > 0
-        goes_left = np.where(seen, split.goes_left, self._is_left_heavier(parted))
+        # with the heavier child, as missing values that the node never saw
+        goes_left = np.where(seen, split.goes_left, self._rows.is_left_heavier(node, parted.left))
         return replace(split, goes_left=goes_left, sees_missing=parted.has_missing)
 
-    def _with_gap(self, node: Node, split: Split, parted: Parted) -> Split:  # noqa: ARG002 -- as for categories
+    def _with_gap(self, node: Node, split: Split, parted: Parted) -> Split:
         """Say where values in the gap between both sides go: about half of it to the left."""
         layout = self._grower.bins.layout
         b = split.code // 2
@@ -321,5 +320,5 @@ class _Growth:
         goes_left = split.goes_left.copy()
         goes_left[: last + 1] = True
         if not parted.has_missing:
-            goes_left[layout.missing] = self._is_left_heavier(parted)
+            goes_left[layout.missing] = self._rows.is_left_heavier(node, parted.left)
         return replace(split, goes_left=goes_left, sees_missing=parted.has_missing)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -103,18 +103,22 @@ class Gradients:
 
 @dataclass(eq=False)
 class Node:
-    """A node of a growing tree: its rows are rows[start:stop], and ``path`` says how they got there."""
+    """A node of a growing tree: its rows are rows[start:stop], and ``path`` says how they got there.
+
+    Once it is opened, ``total`` is the sum of its values, ``squares`` is Σ u·z², and ``slopes`` are how far its
+    gradients reach above and below their mean, in whole numbers.
+    """
 
     index: int
     start: int
     stop: int
-    total: Whole
     path: tuple[Hashable, ...]
     parent: Node | None = None
     sibling: Node | None = None
     is_left: bool = True
-    squares: float = -1.0
-    slopes: tuple[float, float] | None = None
+    total: Whole = field(default_factory=lambda: np.empty(0, np.int64))
+    squares: float = 0.0
+    slopes: tuple[float, float] = (0.0, 0.0)
 
     @property
     def n_rows(self) -> int:
@@ -153,57 +157,54 @@ class Rows:
         return self._whole
 
     def root(self, output: int) -> Node:
-        """Return the node of all rows."""
-        return Node(0, 0, self.rows.size, self.gradients.values.sum(axis=1), (output,))
+        """Return the node of all rows, opened."""
+        node = Node(0, 0, self.rows.size, (output,))
+        self.open(node)
+        return node
+
+    def open(self, node: Node) -> None:
+        """Look at the rows of a node: gather their values and find what they are together."""
+        from skgraft.boosting._kernels import gather
+
+        g = self.gradients
+        node.total = np.empty(g.values.shape[0], np.int64)
+        node.squares, low, high = gather(
+            g.values, g.z, g.weights.shift, self.rows, node.start, node.stop, self._gathered, node.total
+        )
+        q, u = g.decode(node.total)
+        node.slopes = max(float(high) - q / u, 0.0) + 1e-6, max(q / u - float(low), 0.0) + 1e-6
 
     def split(
         self, node: Node, column: NDArray[np.uint8], goes_left: NDArray[np.bool_], missing: int, mark: Hashable
     ) -> Parted:
         """Split a node by the bins of a column; ``mark`` names the split, for the children's paths."""
-        from skgraft.boosting._kernels import gather, partition
+        from skgraft.boosting._kernels import partition
 
         seen = np.empty(2, np.int64)
         middle = partition(column, goes_left, missing, self.rows, node.start, node.stop, self._spare, seen)
         self._whole = False
-        children = []
-        for side, (start, stop) in enumerate(((node.start, middle), (middle, node.stop))):
-            total = np.empty_like(node.total)
-            gather(self.gradients.values, self.rows, start, stop, self._gathered, total)
-            path = (*node.path, (mark, side))
-            children.append(Node(-1, start, stop, total, path, parent=node, is_left=side == 0))
-        children[0].sibling, children[1].sibling = children[1], children[0]
-        return Parted(children[0], children[1], int(seen[0]), bool(seen[1]))
+        left = Node(-1, node.start, middle, (*node.path, (mark, 0)), parent=node)
+        right = Node(-1, middle, node.stop, (*node.path, (mark, 1)), parent=node, sibling=left, is_left=False)
+        left.sibling = right
+        return Parted(left, right, int(seen[0]), bool(seen[1]))
+
+    def is_left_heavier(self, node: Node, left: Node) -> bool:
+        """Whether the left part of a node weighs at least as much as the other."""
+        u = self.gradients.weights.u
+        weight = float(u[self.rows[left.start : left.stop]].sum()) if u.size else left.n_rows
+        return 2 * weight >= self.gradients.decode(node.total)[1]
 
     def spread(self, node: Node) -> float:
         """Return the squared error of a node around its mean, which no split can lower by more; rounded up."""
-        return self.gradients.factor * (self._centred_squares(node) + 1e-9 * self.squares(node))
+        return self.gradients.factor * (self._centred_squares(node) + 1e-9 * node.squares)
 
     def is_flat(self, node: Node) -> bool:
         """Whether the gradients of a node are so much alike that rounding shows in what is left without the mean."""
-        return self._centred_squares(node) <= 1e-4 * self.squares(node)
+        return self._centred_squares(node) <= 1e-4 * node.squares
 
     def _centred_squares(self, node: Node) -> float:
         q, u = self.gradients.decode(node.total)
-        return max(0.0, self.squares(node) - q * q / u)
-
-    def squares(self, node: Node) -> float:
-        """Return Σ u·z² of a node."""
-        from skgraft.boosting._kernels import sum_of_squares
-
-        if node.squares < 0.0:
-            g = self.gradients
-            node.squares = sum_of_squares(g.z, g.weights.u, self.rows, node.start, node.stop)
-        return node.squares
-
-    def slopes(self, node: Node) -> tuple[float, float]:
-        """Return how far the gradients of a node reach above and below their mean, in whole numbers."""
-        from skgraft.boosting._kernels import extremes
-
-        if node.slopes is None:
-            q, u = self.gradients.decode(node.total)
-            low, high = extremes(self.gradients.z, self.rows, node.start, node.stop)
-            node.slopes = max(float(high) - q / u, 0.0) + 1e-6, max(q / u - float(low), 0.0) + 1e-6
-        return node.slopes
+        return max(0.0, node.squares - q * q / u)
 
     def length(self, node: Node) -> float:
         """Return √(Σ s·(g - mean)²) of a node."""

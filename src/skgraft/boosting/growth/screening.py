@@ -69,7 +69,7 @@ class Screen:
             return features
         self._memory.move_to_end(node.path)
         along, across = rows.compare(node, memory.z, memory.exponent, memory.length)
-        slack = SLACK * float(np.sqrt(rows.gradients.factor * rows.squares(node)))
+        slack = SLACK * float(np.sqrt(rows.gradients.factor * node.squares))
         out = np.empty_like(features)
         n = may_win(features, memory.share, along, across, rows.length(node), slack, price, best, out)
         return out[:n]

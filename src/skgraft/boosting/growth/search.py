@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.boosting.bins import Bins, DenseBins, SparseBins
+from skgraft.boosting.bins import Bins, DenseBins, MixedBins, SparseBins
 from skgraft.boosting.growth.rows import Node, Rows
 from skgraft.boosting.threads import Crew
 
@@ -40,11 +40,15 @@ class Bars:
             zeros = np.zeros(len(nodes))
             return np.zeros(features.size), zeros, zeros, zeros
         factor = rows.gradients.factor
-        slopes = np.array([rows.slopes(node) for node in nodes])
+        slopes = np.array([node.slopes for node in nodes])
         # gradients that are almost equal leave too little beside rounding to judge by
         none = np.isnan(self.best) | [rows.is_flat(node) for node in nodes]
         best = np.where(none, NO_BAR, self.best / factor)
         return self.price / factor, best, slopes[:, 0].copy(), slopes[:, 1].copy()
+
+    def of(self, some: NDArray[np.bool_]) -> Bars:
+        """Return the bars of some features."""
+        return self if self.price is None else Bars(self.price[some], self.best)
 
     def at(self, which: list[int]) -> Bars:
         """Return the bars of some nodes."""
@@ -76,6 +80,8 @@ class Search(Protocol):
 
 def make_search(bins: Bins, min_leaf: float, crew: Crew) -> Search:
     """Return the search that these bins need; ``min_leaf`` is the least weight of a leaf."""
+    if isinstance(bins, MixedBins):
+        return MixedSearch(bins, min_leaf, crew)
     return DenseSearch(bins, min_leaf, crew) if isinstance(bins, DenseBins) else SparseSearch(bins, min_leaf, crew)
 
 
@@ -345,4 +351,37 @@ class SparseSearch:
         entries = bins.rows.size / max(1, layout.n_features)
         self._crew.run(search, features.size, features.size * (entries + 50.0 * len(nodes)), unit=16)
         gains *= gradients.factor
+        return gains, codes
+
+
+class MixedSearch:
+    """Searches every feature in the way of its kind."""
+
+    def __init__(self, bins: MixedBins, min_leaf: float, crew: Crew) -> None:
+        self._bins = bins
+        self._kinds: list[tuple[bool, Search]] = [
+            (False, DenseSearch(bins.dense, min_leaf, crew)),
+            (True, SparseSearch(bins.sparse, min_leaf, crew)),
+        ]
+
+    def begin(self, rows: Rows) -> None:
+        """Start a tree."""
+        for _, search in self._kinds:
+            search.begin(rows)
+
+    def next_level(self) -> None:
+        """Start a level."""
+        for _, search in self._kinds:
+            search.next_level()
+
+    def gains(
+        self, features: Index, nodes: list[Node], group: str | None = None, *, keep: bool = False, bars: Bars = EXACT
+    ) -> tuple[Array, Codes]:
+        """Return the gain and the code of the best split, (n_features, n_nodes)."""
+        shape = features.size, len(nodes)
+        gains, codes = np.zeros(shape), np.full(shape, -1, np.int32)
+        for is_sparse, search in self._kinds:
+            its = self._bins.is_sparse[features] == is_sparse
+            place = self._bins.place[features[its]]
+            gains[its], codes[its] = search.gains(place, nodes, group, keep=keep, bars=bars.of(its))
         return gains, codes
