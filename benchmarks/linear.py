@@ -25,6 +25,7 @@ from benchmarks import _fresh, _growth, _problems, _subsets, _table
 from benchmarks._accuracy import GAP
 from benchmarks._peers import SOLVERS
 from benchmarks._problems import Problem
+from benchmarks._processor import agree_on_processor
 from benchmarks._timing import compare, warm_up
 
 RESULTS = Path(__file__).parent / "results"
@@ -296,4 +297,5 @@ def _store(file: Path, stored: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
+    agree_on_processor()
     main()

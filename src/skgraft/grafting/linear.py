@@ -304,6 +304,11 @@ class LinearModel:
             known = self._gradient[self._weights] if self._fresh else None
             self._move_to(self._newton.run(self._point, self._part, tol, steps, known))
 
+    def sharpen(self, tol: float) -> None:
+        """Take the last digits of the open weights, as far as two steps with the curvature at hand bring them."""
+        known = self._gradient[self._weights] if self._fresh else None
+        self._move_to(self._newton.run(self._point, self._part, tol, INEXACT_STEPS, known, as_is=True))
+
     def _units_at(self, weights: Index) -> Index:
         return np.unique(np.searchsorted(self.layout.starts, weights, side="right") - 1)
 

@@ -91,10 +91,20 @@ class Newton:
         # a quadratic loss is its own model, worth solving well; others change before that pays
         self._forcing = 1e-4 if target.loss.quadratic else 0.05
 
-    def run(self, point: Point, penalty: Penalty, tol: float, max_steps: int, gradient: Array | None = None) -> Point:
+    def run(
+        self,
+        point: Point,
+        penalty: Penalty,
+        tol: float,
+        max_steps: int,
+        gradient: Array | None = None,
+        *,
+        as_is: bool = False,
+    ) -> Point:
         """Step until the free weights violate their optimality conditions by at most ``tol``.
 
-        ``gradient`` is the loss gradient of the free weights at the start, where it is known.
+        ``gradient`` is the loss gradient of the free weights at the start, where it is known; ``as_is`` keeps to the
+        curvature at hand where another would be dear.
         """
         if self._hessian.curvature is None:
             self._refresh(point)
@@ -107,7 +117,7 @@ class Newton:
             if here.left <= tol:
                 self._steps = 0
                 break
-            here, t = self._step(here, penalty, tol, first=step == 0)
+            here, t = self._step(here, penalty, tol, first=step == 0, as_is=as_is)
             if t == 0.0 and self._damping >= 1.0 and step:
                 break
         return here.point
@@ -119,7 +129,7 @@ class Newton:
         worst = float(np.abs(gb).max(initial=0.0))
         return _Visit(point, g, gb, max(worst, float(penalty.violation(g, point.w).max(initial=0.0))))
 
-    def _step(self, here: _Visit, penalty: Penalty, tol: float, *, first: bool) -> tuple[_Visit, float]:
+    def _step(self, here: _Visit, penalty: Penalty, tol: float, *, first: bool, as_is: bool) -> tuple[_Visit, float]:
         """Take one step; returns where it ended and its length."""
         target, hessian, point = self._target, self._hessian, here.point
         if hessian.cheap and not target.loss.quadratic:
@@ -128,7 +138,7 @@ class Newton:
         w, db = hessian.solve(here.g + penalty.ridge * point.w, here.gb, point.w, penalty, model_tol)
         point, t, useful = self._move(point, here.g, here.gb, w, db, penalty)
         there = self._visit(point, penalty)
-        if there.left <= tol:
+        if there.left <= tol or as_is:
             return there, t
         if there.left > 0.5 * here.left and not first:
             hessian.promote()
