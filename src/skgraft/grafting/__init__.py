@@ -6,6 +6,7 @@ from skgraft.grafting.cross_validation import GraftClassifierCV, GraftRegressorC
 from skgraft.grafting.estimators import GraftClassifier, GraftRegressor
 from skgraft.grafting.history import History, Record
 from skgraft.grafting.l1max import l1_max
+from skgraft.grafting.network import MLPGraftClassifier, MLPGraftRegressor
 from skgraft.grafting.path import GraftPath, graft_path
 from skgraft.grafting.stream import StreamGraftClassifier, StreamGraftRegressor
 
@@ -16,6 +17,8 @@ __all__ = [
     "GraftRegressor",
     "GraftRegressorCV",
     "History",
+    "MLPGraftClassifier",
+    "MLPGraftRegressor",
     "Record",
     "StreamGraftClassifier",
     "StreamGraftRegressor",

@@ -94,10 +94,10 @@ class Growable(Protocol):
 class Weighing(Growable, Protocol):
     """A model that can tell more of a candidate than its gradient does."""
 
-    def weigh(self, candidates: Candidates, ranked: Index, batch: int) -> list[Candidates]:
-        """Look at the first of the ranked candidates in earnest; return what to try, best first.
+    def weigh(self, candidates: Candidates, change: Array, batch: int) -> list[Candidates]:
+        """Look at those candidates in earnest that eq. 9 expects most of; return what to try, best first.
 
-        Each entry is a set of at most ``batch`` candidates that come in together.
+        ``change`` is what it expects of each; an entry is a set of at most ``batch`` candidates that come in together.
         """
 
     def kind_of(self, unit: int) -> str:
@@ -213,7 +213,7 @@ def _grow_convex(model: Growable, settings: Settings, monitor: Monitor) -> bool:
             batch = max(batch, model.n_selected) if automatic else batch
             # with room in the batch, what is only just within the tolerance comes along and need not come later
             eager = np.flatnonzero(candidates.pull > 0.0) if automatic and wanting.size else wanting
-            chosen = candidates.take(_strongest(candidates.pull, eager, batch))
+            chosen = candidates.take(strongest(candidates.pull, eager, batch))
         if chosen.unit.size:
             model.free(chosen.unit)
         largest = float(chosen.pull.max(initial=0.0))
@@ -224,7 +224,7 @@ def _grow_convex(model: Growable, settings: Settings, monitor: Monitor) -> bool:
     return False
 
 
-def _strongest(pull: Array, wanting: Index, count: int) -> Index:
+def strongest(pull: Array, wanting: Index, count: int) -> Index:
     """Return the ``count`` candidates with the largest pull, strongest first; earlier columns win ties."""
     if wanting.size > count:
         wanting = wanting[np.argpartition(-pull[wanting], count - 1)[:count]]
@@ -276,8 +276,8 @@ def _proposals(model: Growable, candidates: Candidates, settings: Settings, batc
     """Return what to try next, best first."""
     if not isinstance(model, Weighing):
         return [_choose(model, candidates, settings, batch)]
-    ranked = np.lexsort((candidates.unit, expected_change(model, candidates)))
-    return [_within_budget(model, each, settings) for each in model.weigh(candidates, ranked, batch)]
+    change = expected_change(model, candidates)
+    return [_within_budget(model, each, settings) for each in model.weigh(candidates, change, batch)]
 
 
 def _choose(model: Growable, candidates: Candidates, settings: Settings, batch: int) -> Candidates:
@@ -285,7 +285,7 @@ def _choose(model: Growable, candidates: Candidates, settings: Settings, batch: 
     free_of_charge = (candidates.price == 0.0) & (candidates.cost == 0.0)
     if free_of_charge.any() and settings.max_features is None:
         candidates = candidates.take(free_of_charge)
-        return candidates.take(_strongest(candidates.pull, np.arange(candidates.unit.size), candidates.unit.size))
+        return candidates.take(strongest(candidates.pull, np.arange(candidates.unit.size), candidates.unit.size))
     change = expected_change(model, candidates)
     if settings.thrifty:
         change = change / np.maximum(candidates.cost, np.finfo(float).tiny)

@@ -63,10 +63,10 @@ def _gauss_newton(net: Network, rows: Rows, *, outputs: bool) -> Array:
     H = np.zeros((n_outputs + len(J), n_outputs + len(J)))
     diagonal, factor = rows.curvature.diagonal, rows.curvature.factor
     for o in range(n_outputs):
-        mine = np.flatnonzero(leads_to == o) if n_outputs > 1 else slice(None)
-        part = J[mine]
+        mine = np.flatnonzero(leads_to == o)
+        part = J[mine] if n_outputs > 1 else J
         weighted = part * diagonal[:, o]
-        at = n_outputs + (np.arange(len(J)) if n_outputs == 1 else mine)
+        at = n_outputs + mine
         H[np.ix_(at, at)] = weighted @ part.T
         H[o, at] = H[at, o] = weighted.sum(axis=1)
         H[o, o] = diagonal[:, o].sum()

@@ -20,6 +20,7 @@ from skgraft.grafting.orthant import OrthantMemory, orthant_step, pseudo_gradien
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Index = NDArray[np.intp]
 
 NEWTON_LARGEST = 400  # free weights beyond which second derivatives cost more than they bring
 HESSIAN_ROWS = 20_000  # samples that are enough for second derivatives
@@ -146,7 +147,7 @@ class Descent:
                 break
         return None, damping, predicted
 
-    def _moved(self, net: Network, theta: Array, at: Array, step: Array, slope: Array, part: Penalty) -> Network:
+    def _moved(self, net: Network, theta: Array, at: Index, step: Array, slope: Array, part: Penalty) -> Network:
         new = theta.copy()
         new[at] += step
         orthant = np.where(theta != 0.0, np.sign(theta), -np.sign(slope))

@@ -122,7 +122,7 @@ def _fit_once(
         monitor.latest = model.save()
         _begin(model, controls, rng, monitor)
         finished = graft(model, settings, monitor)
-        finished = _conclude(model, settings, monitor, finished=finished)
+        _conclude(model, settings, monitor)
     except Stop:
         model.restore(monitor.latest)
         finished = watch.enough
@@ -165,16 +165,15 @@ def _begin(model: NetworkModel, controls: Controls, rng: np.random.Generator, mo
         monitor.record(model, "unit")
 
 
-def _conclude(model: NetworkModel, settings: Settings, monitor: Monitor, *, finished: bool) -> bool:
-    """Re-optimise all free weights until nothing is gained; what that makes worth while may still come in."""
+def _conclude(model: NetworkModel, settings: Settings, monitor: Monitor) -> None:
+    """Re-optimise all free weights until nothing is gained."""
     if settings.effort == "newest":
-        return finished
+        return
     before = model.objective()
-    model.finish()
+    model.finish(settings.tol)
     if model.objective() < before:
         model.prune(generous=False)
         monitor.record(model, "optimize")
-    return finished
 
 
 def _warn(message: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.grafting.loop import Candidates
+from skgraft.grafting.loop import Candidates, strongest
 from skgraft.grafting.network.candidates import Closed, closed_derivatives
 from skgraft.grafting.network.descent import Descent, Point, evaluate, loss_gradient, penalty_of
 from skgraft.grafting.network.problem import NetworkProblem
@@ -24,7 +24,7 @@ SMALLEST_SIZE, LARGEST_SIZE = 0.05, 5.0  # of a new weight, as eq. 9 expects it
 ALIKE = 0.7  # correlation beyond which two features do not come in together
 COMPARABLE = 0.3  # share of the best one's gain that its companions must bring
 STEPS = {"full": 3, "light": 1, "newest": 3, "batch": 200, "gauss_seidel": 1}
-LAST_STEPS = 60
+LAST_ROUNDS, LAST_STEPS = 15, 4
 GAUSS_SEIDEL_SWEEPS = 5
 
 
@@ -93,8 +93,8 @@ class NetworkModel:
         pull[net.unit, net.feature] = 0.0
         if problem.max_units is not None and net.n_units >= problem.max_units:
             pull[net.n_units :] = 0.0
-        if problem.max_connections is not None and net.n_connections >= problem.max_connections:
-            pull[:] = 0.0
+        if problem.max_connections is not None:
+            pull[self._added() > problem.max_connections - net.n_connections] = 0.0
         unit = np.flatnonzero(pull.ravel() > 0.0)
         feature = unit % problem.columns.n_columns
         support = self.support()
@@ -104,6 +104,18 @@ class NetworkModel:
         cost = np.where(paid[bags], 0.0, charge[bags])[feature]
         ridge = (problem.l2 * problem.penalty_weight)[feature]
         return Candidates(unit, pull.ravel()[unit], problem.l0 * cost, cost, (~support[feature]).astype(np.intp), ridge)
+
+    def _added(self) -> Array:
+        """Return how many connections each candidate would bring."""
+        net, width = self.net, self.problem.columns.n_columns
+        n_rows = len(self._at.pull())
+        if not self.problem.connect_all:
+            return np.ones((n_rows, width))
+        is_new = np.ones(width)
+        is_new[net.features] = 0.0
+        here = np.where(is_new > 0.0, net.n_units, 1.0)[None].repeat(net.n_units, axis=0)
+        new = net.features.size + is_new * (net.n_units + 1)
+        return np.concatenate([here, new[None].repeat(n_rows - net.n_units, axis=0)])
 
     def open_violation(self) -> float:
         """Return the largest violation over the free weights and the biases."""
@@ -123,11 +135,16 @@ class NetworkModel:
         """Return the size of the newest weight, within reason."""
         return self._size
 
-    def weigh(self, candidates: Candidates, ranked: Index, batch: int) -> list[Candidates]:
+    def weigh(self, candidates: Candidates, change: Array, batch: int) -> list[Candidates]:
         """Solve the most promising candidates in earnest; returns what to try, best first."""
+        even = self._at.is_even(candidates.unit // self.problem.columns.n_columns)
         count = max(SHORTLIST, 2 * batch)
-        even = self._at.is_even(candidates.unit[ranked] // self.problem.columns.n_columns)
-        short = np.concatenate([ranked[~even][:count], ranked[even][:SHORTLIST_EVEN]])
+        short = np.concatenate(
+            [
+                strongest(-change, np.flatnonzero(~even), count),
+                strongest(-change, np.flatnonzero(even), SHORTLIST_EVEN),
+            ]
+        )
         chosen = candidates.take(short)
         found, gain = gains(self.problem, self._point, self._rows, self._at, chosen.unit, self.tol)
         gain = gain - chosen.price
@@ -140,9 +157,12 @@ class NetworkModel:
         return singles if together is None else [together, *singles]
 
     def _together(self, ordered: Candidates, gain: Array, batch: int) -> Candidates | None:
-        """Return candidates that may come in at once: comparable gains, and features that are not alike."""
-        width = self.problem.columns.n_columns
-        features = ordered.unit % width
+        """Return candidates that may come in at once: comparable gains, features that are not alike, and room."""
+        if self.problem.max_connections is not None:
+            room = self.problem.max_connections - self.net.n_connections
+            batch = 1 if self.problem.connect_all else min(batch, room)
+        row, features = np.divmod(ordered.unit, self.problem.columns.n_columns)
+        room = ordered.unit.size if self.problem.max_units is None else self.problem.max_units - self.net.n_units
         rows = self.problem.rows(features)
         length = np.sqrt(np.einsum("ij,ij->i", rows, rows)) + 1e-300
         correlation = np.abs(rows @ rows.T) / np.outer(length, length)
@@ -150,7 +170,8 @@ class NetworkModel:
         for k in range(1, features.size):
             if len(chosen) == batch or gain[k] < COMPARABLE * gain[0]:
                 break
-            if (correlation[k, chosen] < ALIKE).all():
+            new_units = np.count_nonzero(row[[*chosen, k]] >= self.net.n_units)
+            if new_units <= room and (correlation[k, chosen] < ALIKE).all():
                 chosen.append(k)
         return ordered.take(np.array(chosen)) if len(chosen) > 1 else None
 
@@ -192,9 +213,15 @@ class NetworkModel:
         if newest.size and newest.max() > 0.0:
             self._size = float(np.clip(newest.max(), SMALLEST_SIZE, LARGEST_SIZE))
 
-    def finish(self) -> None:
-        """Re-optimise the free weights until nothing is gained."""
-        self._optimize_all(LAST_STEPS)
+    def finish(self, violation: float) -> None:
+        """Re-optimise the free weights until none violates its optimality condition by more, or nothing is gained."""
+        for _ in range(LAST_ROUNDS):
+            before = self._point.value
+            if self.open_violation() <= violation:
+                return
+            self._point = self._descent.run(self._point, self._rows, LAST_STEPS, 0.0)
+            if not self._point.value < before:
+                return
 
     def _optimize_all(self, steps: int, movable: NDArray[np.bool_] | None = None) -> None:
         self._point = self._descent.run(self._point, self._rows, steps, self.tol, movable)
@@ -253,8 +280,8 @@ class NetworkModel:
             candidates = self.gradient_test()
             mine = np.flatnonzero(candidates.unit % self.problem.columns.n_columns == feature)
             if mine.size:
-                ranked = mine[np.argsort(-candidates.pull[mine], kind="stable")]
-                self.free(self.weigh(candidates, ranked, 1)[0].unit)
+                mine_only = candidates.take(mine)
+                self.free(self.weigh(mine_only, -mine_only.pull, 1)[0].unit)
                 self._optimize_all(STEPS["full"])
 
     def open_everything(self, n_units: int, rng: np.random.Generator) -> None:

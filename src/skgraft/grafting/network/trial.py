@@ -255,5 +255,3 @@ def _look(trials: Trials, p: Array) -> Derivatives:
 
 def _dot(a: Array, b: Array) -> Array:
     return np.einsum("ki,ki->k", a, b)
-
-

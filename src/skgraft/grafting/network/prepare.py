@@ -1,0 +1,175 @@
+"""From an estimator's parameters and data to a problem and how to solve it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from skgraft.criterion.losses import make_loss
+from skgraft.criterion.prices import resolve_penalty_weights, resolve_prices
+from skgraft.grafting.network.fit import Controls, HeldOut
+from skgraft.grafting.network.problem import NetworkProblem
+from skgraft.grafting.target import Target
+from skgraft.matrix import make_columns
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+# What "auto" stands for where one connection comes in at a time, and where all of a feature or unit do.
+L0 = {"one": 0.005, "all": 5e-4}
+UNITS: dict[str, int | None] = {"one": None, "all": 40}
+# min_gain as a share of l0: fits of numbers fall by smaller steps than those of classes
+FLOOR = {"squared": 0.02, "huber": 0.02, "poisson": 0.02, "logistic": 0.1, "squared_hinge": 0.1, "multinomial": 0.2}
+
+
+@dataclass(frozen=True)
+class Given:
+    """Validated data: X, encoded targets (n_samples, n_outputs), weights, the loss and, for classes, their codes."""
+
+    X: Any
+    y: Array
+    weight: Array
+    loss: str
+    delta: float = 1.35
+    strata: Index | None = None
+
+    def take(self, rows: Index) -> Given:
+        """Return some of the rows."""
+        strata = None if self.strata is None else self.strata[rows]
+        return Given(self.X[rows], self.y[rows], self.weight[rows], self.loss, self.delta, strata)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The criterion and how to minimise it."""
+
+    problem: NetworkProblem
+    controls: Controls
+
+
+def prepare(estimator: Any, given: Given, seed: int) -> Prepared:
+    """Read the parameters of an estimator, refuse what cannot be meant, and set up the criterion."""
+    names = getattr(estimator, "feature_names_in_", None)
+    n_features = given.X.shape[1]
+    prices = resolve_prices(
+        groups=estimator.groups,
+        feature_costs=estimator.feature_costs,
+        keep=estimator.keep,
+        max_features=estimator.max_features,
+        max_cost=estimator.max_cost,
+        n_features=n_features,
+        names=names,
+    )
+    penalty_weight = resolve_penalty_weights(estimator.penalty_weights, n_features, names)
+    _require_sense(estimator)
+    if not (given.weight > 0.0).all():
+        given = given.take(np.flatnonzero(given.weight > 0.0))
+    training, held_out_rows = _split(estimator, given, seed) if estimator.early_stopping else (given, None)
+    weight = _shares(training.weight)
+    columns = make_columns(training.X, weight, center=True, standardize=estimator.standardize)
+    if columns.too_large.any():
+        j = int(np.argmax(columns.too_large))
+        name = j if names is None else repr(str(names[j]))
+        msg = f"column {name} of X holds numbers too large to be squared; rescale it, or set standardize=True"
+        raise ValueError(msg)
+    chosen = _choices(estimator, given)
+    problem = NetworkProblem(
+        columns=columns,
+        target=Target(make_loss(given.loss, delta=given.delta), training.y, weight, True),
+        prices=prices,
+        penalty_weight=penalty_weight,
+        l1=float(estimator.l1),
+        l2=float(estimator.l2),
+        l0=chosen["l0"],
+        output_l2=float(estimator.output_l2) if chosen["free"] else None,
+        max_units=chosen["max_units"],
+        max_connections=estimator.max_connections,
+        quadratic=estimator.screen == "quadratic",
+        connect_all=chosen["connect"] == "all",
+    )
+    controls = Controls(
+        effort=estimator.effort,
+        select_unit=chosen["select_unit"],
+        on_increase=estimator.on_increase,
+        min_gain=chosen["min_gain"],
+        n_restarts=estimator.n_restarts,
+        tol=estimator.tol,
+        max_iter=estimator.max_iter,
+        verbose=int(estimator.verbose),
+        callback=estimator.callback,
+        held_out=None if held_out_rows is None else _held_out(held_out_rows, problem, estimator.n_iter_no_change),
+        seed=seed,
+    )
+    return Prepared(problem, controls)
+
+
+def _choices(estimator: Any, given: Given) -> dict[str, Any]:
+    """Return what "auto" stands for, and everything else as it is."""
+    many = given.y.shape[1] > 1
+    free = estimator.output_weights == "free" or (estimator.output_weights == "auto" and many)
+    connect = ("all" if many and free else "one") if estimator.connect == "auto" else estimator.connect
+    l0 = L0["all" if many and free else "one"] if estimator.l0 == "auto" else float(estimator.l0)
+    floor = 0.0 if estimator.early_stopping else FLOOR[given.loss] * l0
+    limit = estimator.max_units
+    return {
+        "free": free,
+        "connect": connect,
+        "l0": l0,
+        "max_units": UNITS[connect] if limit == "auto" and estimator.effort != "batch" else _number(limit),
+        "select_unit": (8 if many else 1) if estimator.select_unit == "auto" else estimator.select_unit,
+        "min_gain": floor if estimator.min_gain == "auto" else float(estimator.min_gain),
+    }
+
+
+def _number(limit: int | str | None) -> int | None:
+    return None if limit is None or limit == "auto" else int(limit)
+
+
+def _require_sense(estimator: Any) -> None:
+    if estimator.effort != "batch":
+        return
+    for name in ("max_features", "max_cost", "max_connections"):
+        if getattr(estimator, name) is not None:
+            msg = (
+                f"effort='batch' starts with every feature connected, which {name}={getattr(estimator, name)!r} "
+                "forbids; use another effort, or no limit"
+            )
+            raise ValueError(msg)
+
+
+def _shares(weight: Array) -> Array:
+    weight = weight / weight.max()  # first, since the sum of huge weights may be no float
+    return weight / weight.sum()
+
+
+def _split(estimator: Any, given: Given, seed: int) -> tuple[Given, Given]:
+    """Return the rows to learn from and those to hold out, of every class a like share."""
+    from sklearn.model_selection import train_test_split
+
+    train, test = train_test_split(
+        np.arange(given.y.shape[0]), test_size=estimator.validation_fraction, random_state=seed, stratify=given.strata
+    )
+    return given.take(np.sort(train)), given.take(np.sort(test))
+
+
+def _held_out(given: Given, problem: NetworkProblem, patience: int) -> HeldOut:
+    columns, X = problem.columns, given.X
+
+    def rows(features: Index) -> Array:
+        centre, scale = columns.centre[features], columns.scale[features]
+        return standardized_rows(X, features, centre, scale, columns.constant[features])
+
+    return HeldOut(rows, given.y, _shares(given.weight), patience)
+
+
+def standardized_rows(X: Any, features: Index, centre: Array, scale: Array, constant: NDArray[np.bool_]) -> Array:
+    """Return some columns of X, standardised by given means and scales, as the rows of an array."""
+    part = X[:, features]
+    part = part.toarray() if sparse.issparse(part) else part
+    rows = (part.astype(np.float64).T - centre[:, None]) / scale[:, None]
+    rows[constant] = 0.0
+    return np.ascontiguousarray(rows)
