@@ -60,6 +60,7 @@ def blocks(n_columns: int, relevant: Any, clock: dict[str, float]) -> Iterator[A
             X[:, int(places[k]) - start] = relevant[:, k]
         clock["making"] += time.process_time() - began
         yield X
+        del X  # before the next one is made
 
 
 def stream(n_columns: int) -> dict[str, Any]:

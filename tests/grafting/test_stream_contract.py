@@ -144,7 +144,8 @@ def test_a_model_without_features_predicts_its_intercept():
     assert not model.support_.any()
     assert_allclose(model.predict(FRAME), TARGET.mean())
     assert_allclose(model.predict(FRAME[["f3"]]), TARGET.mean())
-    assert model.transform(FRAME).shape == (90, 0)
+    with pytest.warns(UserWarning, match="No features were selected"):
+        assert model.transform(FRAME).shape == (90, 0)
 
 
 def test_classes_and_probabilities_come_as_from_the_batch_estimator():

@@ -166,7 +166,8 @@ class ColumnStream(_LinearGraft):
     def _read_pass(self, blocks: Iterable[Any], y: Any, sample_weight: Any, number: int) -> bool:
         """Read all blocks once; returns whether to go on, which Ctrl-C and the callback may deny."""
         started, count = time.perf_counter(), 0
-        for count, item in enumerate(blocks, start=1):
+        for item in blocks:
+            count += 1  # enumerate would hold on to a block while the next one is made
             X_block, names = item if isinstance(item, tuple) and len(item) == 2 else (item, None)
             fresh = not self.warm_start and number == 0 and count == 1
             try:
@@ -175,6 +176,7 @@ class ColumnStream(_LinearGraft):
             except Exception as error:
                 error.add_note(f"(in block {count} of the stream; the model has learned from the blocks before it)")
                 raise
+            del X_block, item
             self._show(started, number)
             if self._stream.known.interrupted or self._stream.known.stopped:
                 return False
@@ -379,6 +381,8 @@ class ColumnStream(_LinearGraft):
         check_is_fitted(self)
         if self._strict and not self._is_by_name(X):
             return super().transform(X)
+        if not self._stream.held.selected.any():
+            warnings.warn("No features were selected: the transformed X has no columns.", stacklevel=2)
         return self._selected_columns(X)
 
     def _scores(self, X: Any) -> Array:
