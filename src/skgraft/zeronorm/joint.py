@@ -14,8 +14,7 @@ from scipy.linalg import cho_factor, cho_solve
 from skgraft.zeronorm.design import Design
 from skgraft.zeronorm.dual import JITTER, JITTER_LIMIT, SIGN, Swaps, class_bands, solve_bands
 from skgraft.zeronorm.joint_primal import JointPrimal
-from skgraft.zeronorm.machines import DUAL_ROWS, DUAL_SHARE, SPARSE_DUAL_ROWS, MachineSolution
-from skgraft.zeronorm.rounds import EPSILON, ZERO
+from skgraft.zeronorm.machines import DUAL_ROWS, DUAL_SHARE, NO_SLACK, SPARSE_DUAL_ROWS, MachineSolution, slack_loss
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -23,7 +22,7 @@ Mask = NDArray[np.bool_]
 
 PIVOTS = 60
 CORRECTIONS = 12
-ACTIVE_SET_STEPS = 20_000
+ACTIVE_SET_STEPS = 3000
 DUAL_VARIABLES = 6000  # beyond which the primal is solved where it can be
 
 
@@ -71,8 +70,7 @@ class JointMachine:
 
     def rescale_errors(self) -> None:
         """Multiply the scale of each slack by its size."""
-        alive = self._slack > ZERO * self._slack.max(initial=0.0)
-        self._ridge = self._first_ridge * np.where(alive, self._slack, 0.0) ** 2
+        self._ridge = self._first_ridge * (self._slack**2 + NO_SLACK**2)
         self._primal = None
         self._log_loss = True
 
@@ -84,10 +82,7 @@ class JointMachine:
         return MachineSolution(weights, self._intercept.copy(), violation, self._loss())
 
     def _loss(self) -> float:
-        priced = self._first_ridge > 0.0
-        slack = self._slack[priced]
-        size = 2.0 * np.log(EPSILON + slack) if self._log_loss else slack**2
-        return float((size / (2.0 * self._first_ridge[priced])).sum())
+        return slack_loss(self._slack, self._first_ridge, log=self._log_loss)
 
     def _prefers_primal(self, design: Design) -> bool:
         if not (self._ridge > 0.0).all():

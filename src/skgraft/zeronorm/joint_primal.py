@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
 
 from skgraft.zeronorm.design import Design
 
@@ -19,6 +20,8 @@ Indices = NDArray[np.intp]
 NEWTON_STEPS = 100
 HALVINGS = 40
 CG_STEPS = 400
+DIRECT = 1200  # weights up to which a step is a Cholesky decomposition
+RIDGE = 1e-14  # of the diagonal, against rounding
 
 
 @dataclass(frozen=True)
@@ -106,8 +109,44 @@ class JointPrimal:
         return float(np.abs(design.scores(off)).max(initial=0.0)) + drift
 
     def _newton(self, design: Design, z: Array, here: _Point, tol: float) -> tuple[Array, Array]:
-        """Return the Newton step in (u, b): conjugate gradients with the diagonal as preconditioner."""
+        """Return the Newton step in (u, b)."""
         active = 2.0 * self._cost * (here.slack > 0.0)
+        beta = self._spread(2.0 * self._cost * here.slack)
+        right_u, right_b = z * design.weights(beta) - here.u, beta.sum(axis=0)
+        if self._n_classes * (z.size + 1) <= DIRECT and not design.is_sparse:
+            return self._by_cholesky(design, z, active, right_u, right_b)
+        return self._by_conjugate_gradients(design, z, active, right_u, right_b, tol)
+
+    def _by_cholesky(
+        self, design: Design, z: Array, active: Array, right_u: Array, right_b: Array
+    ) -> tuple[Array, Array]:
+        """Solve for all classes at once; the intercepts, which may all be shifted, have their last fixed."""
+        n, Q = z.size, self._n_classes
+        X = np.empty((self._codes.size, n + 1))
+        X[:, :n], X[:, n] = design.scores(np.diag(z[:, 0])), 1.0
+        H = np.empty((Q, n + 1, Q, n + 1))
+        own = self._codes[:, None] == np.arange(Q)
+        for k in range(Q):
+            for m in range(k + 1):
+                weight = -(own[:, k] * active[:, m] + own[:, m] * active[:, k])
+                if k == m:
+                    weight = active[:, k] + own[:, k] * active.sum(axis=1)
+                H[k, :, m] = (X * weight[:, None]).T @ X
+                H[m, :, k] = H[k, :, m].T
+            H[k, np.arange(n), k, np.arange(n)] += 1.0
+        size = Q * (n + 1)
+        right = np.concatenate([right_u, right_b[None]]).T.ravel()
+        H = H.reshape(size, size)
+        diagonal = np.einsum("ii->i", H)
+        diagonal += RIDGE * diagonal.max()
+        step = cho_solve(cho_factor(H[:-1, :-1], lower=True, check_finite=False), right[:-1], check_finite=False)
+        step = np.append(step, 0.0).reshape(Q, n + 1)
+        return step[:, :n].T, step[:, n]
+
+    def _by_conjugate_gradients(
+        self, design: Design, z: Array, active: Array, right_u: Array, right_b: Array, tol: float
+    ) -> tuple[Array, Array]:
+        """Solve with the diagonal of the intercepts as preconditioner."""
 
         def curvature(u: Array, b: Array) -> tuple[Array, Array]:
             f = design.scores(z * u) + b
@@ -115,8 +154,6 @@ class JointPrimal:
             beta = self._spread(pull)
             return u + z * design.weights(beta), beta.sum(axis=0)
 
-        beta = self._spread(2.0 * self._cost * here.slack)
-        right_u, right_b = z * design.weights(beta) - here.u, beta.sum(axis=0)
         each = self._spread(active)  # at own class the sum, elsewhere minus itself: its size is the diagonal in b
         diagonal_b = np.maximum(np.abs(each).sum(axis=0), 1e-300)
         u, b = np.zeros_like(right_u), np.zeros_like(right_b)

@@ -28,9 +28,9 @@ from skgraft.zeronorm.rounds import Rounds, feature_size, largest, log_criterion
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-SETTLED = 1e-5  # change of the sizes, as part of the largest, at which rounds have converged
+SETTLED = 1e-4  # largest relative change of a size at which rounds have converged
 STABLE = 5  # rounds after which r features that remain the same and hardly move are the answer
-NEARLY = 1e-2  # what "hardly" means
+NEARLY = 1e-2  # what "hardly" means, as part of the largest size
 SOFTENED = 1e-6  # ridge, as part of the mean diagonal, for chosen features that no longer separate
 
 
@@ -147,9 +147,9 @@ class _Run:
             if now.n_selected == 0 or (r is not None and now.n_selected <= r and controls.rescale_features):
                 self.settled = True
                 return
-            change = self._change(now)
+            change, nearly = self._change(now)
             self._size_before = now.size
-            if r is not None and change < NEARLY:
+            if r is not None and nearly:
                 top = np.sort(now.features[largest(now.size, r)])
                 same = same + 1 if np.array_equal(top, last_top) else 0
                 last_top = top
@@ -176,11 +176,14 @@ class _Run:
         self.worst = max(self.worst, solution.violation)
         return self.latest, alive
 
-    def _change(self, now: _Round) -> float:
-        """Return the largest change of a size since the round before, as part of the largest size."""
+    def _change(self, now: _Round) -> tuple[float, bool]:
+        """Return the largest relative change of a size since the round before, and whether sizes hardly changed."""
         if self._size_before is None:
-            return np.inf
-        return float(np.abs(now.size - self._size_before).max()) / float(now.size.max())
+            return np.inf, False
+        apart = np.abs(now.size - self._size_before)
+        either = np.maximum(now.size, self._size_before)
+        relative = apart / np.where(either > 0.0, either, 1.0)
+        return float(relative.max()), float(apart.max()) < NEARLY * float(now.size.max())
 
     def _drop(self, alive: NDArray[np.bool_], size: Array) -> Array:
         """Remove features that are zero, for good; return the squared scales of the others."""

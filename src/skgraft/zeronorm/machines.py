@@ -17,7 +17,6 @@ from scipy import sparse
 from skgraft.zeronorm.design import Design
 from skgraft.zeronorm.dual import Bands, DualSolution, State, initial_state, solve_bands
 from skgraft.zeronorm.primal import Primal
-from skgraft.zeronorm.rounds import EPSILON, ZERO
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -31,6 +30,11 @@ SPARSE_DUAL_ROWS = 300  # the same for sparse features, whose products are cheap
 DIRECT_FEATURES = 1500  # features up to which a Newton step is a Cholesky decomposition
 DIRECT_SPARSE = 400
 FIRST_ROWS = 400  # rows of the first working set
+
+
+#: Where the zero-norm of the slacks is minimised: the slack, in units of the margin, that counts as none.  Like ε in
+#: Problem 6 it keeps the logarithm finite, and it keeps constraints that are met from becoming infinitely stiff.
+NO_SLACK = 1e-3
 
 
 class InseparableError(ValueError):
@@ -65,6 +69,14 @@ class Machine(Protocol):
 
     def afresh(self, *, softened: float = 0.0) -> Machine:
         """Return the machine at its start; ``softened`` is a ridge where there is none."""
+
+
+def slack_loss(slack: Array, ridge: Array, *, log: bool) -> float:
+    """Return Σ C s ξ², or Σ C s ln(ξ² + NO_SLACK²) for the zero-norm; C s is 1/(2 ridge), no slack without a ridge."""
+    priced = ridge > 0.0
+    squares = slack[priced] ** 2
+    size = np.log(squares + NO_SLACK**2) if log else squares
+    return float((size / (2.0 * ridge[priced])).sum())
 
 
 class IndependentMachines:
@@ -104,11 +116,10 @@ class IndependentMachines:
             self._weights = self._weights[:, which]
 
     def rescale_errors(self) -> None:
-        """Multiply the scale of each slack by its size: the ridge 1/(2C) becomes ξ²/(2C), zero where ξ is."""
-        largest = max(float(slack.max(initial=0.0)) for slack in self._slack)
+        """Multiply the scale of each slack by its size: the ridge 1/(2C) becomes (ξ² + NO_SLACK²)/(2C)."""
         self._bands = [
-            replace(bands, ridge=first.ridge * np.where(slack > ZERO * largest, slack, 0.0) ** 2)
-            for bands, first, slack in zip(self._bands, self._first, self._slack, strict=True)
+            replace(first, ridge=first.ridge * (slack**2 + NO_SLACK**2))
+            for first, slack in zip(self._first, self._slack, strict=True)
         ]
         self._primal = None
         self._log_loss = True
@@ -121,13 +132,9 @@ class IndependentMachines:
         return MachineSolution(self._weights, self._intercept.copy(), violation, self._loss())
 
     def _loss(self) -> float:
-        """Return Σ C s ξ², or 2 Σ C s ln ξ where slacks are rescaled too; C s is 1/(2 ridge)."""
-        total = 0.0
-        for first, slack in zip(self._first, self._slack, strict=True):
-            priced = first.ridge > 0.0
-            size = np.log(EPSILON + slack[priced]) * 2.0 if self._log_loss else slack[priced] ** 2
-            total += float((size / (2.0 * first.ridge[priced])).sum())
-        return total
+        """Return the price of the slacks of all outputs."""
+        pairs = zip(self._first, self._slack, strict=True)
+        return sum(slack_loss(slack, first.ridge, log=self._log_loss) for first, slack in pairs)
 
     def _prefers_primal(self, design: Design) -> bool:
         if not all((each.ridge > 0.0).all() for each in self._bands):
