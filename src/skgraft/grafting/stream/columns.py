@@ -410,7 +410,8 @@ class ColumnStream(_LinearGraft):
         if self._strict:
             return read_new(self, X)[:, positions]
         names = named_columns(X)
-        if names is not None and self._stream.names.parts:
+        # columns that came without names are known by no others, and a table may be as good as an array
+        if names is not None and (self._stream.names.parts or not set(names).isdisjoint(self.selected_names_)):
             missing = [repr(name) for name in self.selected_names_ if name not in set(names)]
             more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
             msg = (
