@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -18,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from skgraft.criterion.certificate import Certificate
 from skgraft.grafting.loop import Monitor
 from skgraft.matrix.table import read_new, require_finite
-from skgraft.zeronorm.kernel_rounds import KernelRounds, Space, run_rounds
+from skgraft.zeronorm.kernel_rounds import KernelRounds, Space, Task, run_rounds
 from skgraft.zeronorm.linear_selector import LinearSelectingClassifier
 from skgraft.zeronorm.machines import InseparableError
 from skgraft.zeronorm.monomials import ABSENT, Monomial, MonomialSpace, count_entries, count_monomials, monomial_names
@@ -96,7 +97,7 @@ class KernelAROMClassifier(LinearSelectingClassifier):
     order_ : ndarray of int
         These features, the one with the largest squared weights behind it first.
     intercept_ : ndarray of shape (1,) or (n_classes,)
-        Intercepts.
+        Intercepts; minus infinity for a class whose samples all have weight zero.
     objective_ : float
         Σ_k (||w_k||² + 2C Σ_i s_i ξ_ki²) of the last machines.
     certificate_ : Certificate
@@ -198,17 +199,20 @@ class KernelAROMClassifier(LinearSelectingClassifier):
         self._scale = _root_mean_square(X, weight) if self.standardize else np.ones(X.shape[1])
         self._used = _telling(X / self._scale if not sp.issparse(X) else X @ _diagonal(1.0 / self._scale))
         space = self._space(self._scaled(X))
+        # one machine for two classes, else one for each class that has rows of nonzero weight
+        machines = np.array([1]) if self.classes_.size == 2 else np.unique(codes)
         ridge = np.zeros(weight.size) if np.isinf(self.C) else 0.5 / (self.C * weight)
+        task = Task(np.where(codes[None, :] == machines[:, None], 1.0, -1.0), ridge)
         monitor = Monitor(callback=self.callback, verbose=int(self.verbose), name="zero-norm")
         try:
-            rounds = run_rounds(space, _signs(codes, self.classes_.size), ridge, self.tol, self.max_iter, monitor)
+            rounds = run_rounds(space, task, self.tol, self.max_iter, monitor)
         except InseparableError:
             msg = (
                 f"no polynomial of degree {self.degree} separates the classes, so there is no hard margin (C=inf): "
                 "give C a finite value, which allows errors, or raise degree"
             )
             raise ValueError(msg) from None
-        self._keep(rounds)
+        self._keep(rounds, machines)
         return self
 
     def _scaled(self, X: Any) -> Any:
@@ -240,11 +244,17 @@ class KernelAROMClassifier(LinearSelectingClassifier):
         extra = check_random_state(self.random_state).standard_normal((int(n_extra), X.shape[1]))
         return SpanSpace.of(X, self.degree, extra)
 
-    def _keep(self, rounds: KernelRounds) -> None:
+    def _keep(self, rounds: KernelRounds, machines: NDArray[np.intp]) -> None:
         """Set the fitted attributes."""
         last = rounds.last
-        self._polynomial = last.space.polynomial()
-        self.intercept_ = last.intercept
+        polynomial = last.space.polynomial()
+        self._polynomial, self.intercept_ = polynomial, last.intercept
+        if self.classes_.size not in {2, machines.size}:
+            coefficients = np.zeros((self.classes_.size, polynomial.coefficients.shape[1]))
+            coefficients[machines] = polynomial.coefficients
+            self._polynomial = replace(polynomial, coefficients=coefficients)
+            self.intercept_ = np.full(self.classes_.size, -np.inf)
+            self.intercept_[machines] = last.intercept
         left = last.space.support()
         self.support_ = np.zeros(self.n_features_in_, dtype=bool)
         self.support_[self._used[left]] = True
@@ -286,12 +296,6 @@ class KernelAROMClassifier(LinearSelectingClassifier):
         check_is_fitted(self)
         rows = self._scaled(read_new(self, X))
         return np.asarray(self._polynomial.scores(rows) + self.intercept_)
-
-
-def _signs(codes: NDArray[np.intp], n_classes: int) -> Array:
-    """Return the classes of each machine: of the second class if there are two, else of each against the rest."""
-    which = np.arange(1, 2) if n_classes == 2 else np.arange(n_classes)
-    return np.where(codes[None, :] == which[:, None], 1.0, -1.0)
 
 
 def _diagonal(values: Array) -> Any:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from skgraft.grafting.history import History
 from skgraft.grafting.loop import Monitor, Stop
-from skgraft.zeronorm.dual import State, solve_dual
 from skgraft.zeronorm.machines import InseparableError
 
 Array = NDArray[np.float64]
@@ -18,14 +17,58 @@ Array = NDArray[np.float64]
 SOLVED = 1e-4  # violation of the optimality conditions, in margins, up to which a machine counts as solved
 
 
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What machines have to tell apart.
+
+    Attributes
+    ----------
+    signs : ndarray of shape (n_outputs, n_rows)
+        The classes of each machine, +1 and -1.
+    ridge : ndarray of shape (n_rows,)
+        Ridge on the kernel, 1/(2 C s_i); zero for a hard margin.
+    """
+
+    signs: Array
+    ridge: Array
+
+    @property
+    def hard(self) -> bool:
+        """Whether no slack is allowed."""
+        return not self.ridge.any()
+
+    def separated(self, scores: Array) -> bool:
+        """Say whether scores (n_outputs, n_rows) are on the right side everywhere."""
+        return bool((self.signs * scores > 0.0).all())
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """Machines of one round: weights as the space writes them, intercepts, KKT violation and criterion."""
+
+    weights: Array
+    intercept: Array
+    violation: float
+    criterion: float
+    separated: bool
+
+
+class Solver(Protocol):
+    """Solves machines round after round, each from where the one before ended."""
+
+    def solve(self, space: Any) -> Solved:
+        """Solve the machines of a space at its present scales."""
+        ...
+
+
 class Space(Protocol):
     """A space of monomials with scales z, see :class:`MonomialSpace` and :class:`SpanSpace`."""
 
-    def gram(self) -> Array:
-        """Return the Gram matrix of the rescaled training rows."""
+    def solver(self, task: Task) -> Solver:
+        """Return what solves its machines."""
         ...
 
-    def rescaled(self, beta: Array, *, lengthen: bool = False) -> tuple[Self, float]:
+    def rescaled(self, weights: Array, *, lengthen: bool = False) -> tuple[Self, float]:
         """Return the space after a round, and how much its weights have changed."""
         ...
 
@@ -81,17 +124,15 @@ class KernelRounds:
     stopped: bool
 
 
-def run_rounds(space: Space, signs: Array, ridge: Array, tol: float, max_iter: int, monitor: Monitor) -> KernelRounds:
+def run_rounds(space: Space, task: Task, tol: float, max_iter: int, monitor: Monitor) -> KernelRounds:
     """Solve machines and rescale until the weights stay as they are.
 
     Parameters
     ----------
     space : Space
         The space at its start, z = (1, ..., 1).
-    signs : ndarray of shape (n_outputs, n_rows)
-        The classes of each machine, +1 and -1.
-    ridge : ndarray of shape (n_rows,)
-        Ridge on the kernel, zero for a hard margin.
+    task : Task
+        What the machines have to tell apart.
     tol : float
         Relative change of the weights at which rounds end.
     max_iter : int
@@ -106,7 +147,7 @@ def run_rounds(space: Space, signs: Array, ridge: Array, tol: float, max_iter: i
     """
     converged = interrupted = False
     try:
-        converged = _rounds(space, signs, ridge, tol, max_iter, monitor)
+        converged = _rounds(space, task, tol, max_iter, monitor)
     except Stop:
         pass
     except KeyboardInterrupt:
@@ -118,33 +159,21 @@ def run_rounds(space: Space, signs: Array, ridge: Array, tol: float, max_iter: i
     return KernelRounds(monitor.latest, monitor.history, converged, interrupted, monitor.stopped)
 
 
-def _rounds(space: Any, signs: Array, ridge: Array, tol: float, max_iter: int, monitor: Monitor) -> bool:
-    hard = not ridge.any()
-    states: list[State | None] = [None] * len(signs)
+def _rounds(space: Any, task: Task, tol: float, max_iter: int, monitor: Monitor) -> bool:
+    solver = space.solver(task)
     for step in range(max_iter):
-        K = space.gram()
-        beta, intercept, violation = np.zeros(signs.shape), np.full(len(signs), -1.0), 0.0
-        for k, y in enumerate(signs):
-            if (y < 0.0).all():
-                continue  # a class that sample weights have left without rows
-            solution = solve_dual(K, y, ridge=ridge, state=states[k])
-            beta[k], intercept[k], states[k] = solution.beta, solution.intercept, solution.state
-            violation = max(violation, solution.violation)
-        if hard and _wrong_side(K, signs, beta, intercept):
+        solved = solver.solve(space)
+        if task.hard and not solved.separated:
             if step == 0:
                 raise InseparableError
             return False  # rounding has taken the margin: the round before is the last good one
-        space, change = space.rescaled(beta, lengthen=not hard)
-        criterion = float((beta * (beta @ K)).sum() + (ridge * beta**2).sum())
-        done: Any = Round(space, intercept, violation, criterion)  # a model to the monitor, not one that grows
-        monitor.record(done, "round", _strongest(space), violation)
+        space, change = space.rescaled(solved.weights, lengthen=not task.hard)
+        # a model to the monitor, not one that grows
+        done: Any = Round(space, solved.intercept, solved.violation, solved.criterion)
+        monitor.record(done, "round", _strongest(space), solved.violation)
         if change <= tol:
-            return violation <= SOLVED
+            return bool(solved.violation <= SOLVED)
     return False
-
-
-def _wrong_side(K: Array, signs: Array, beta: Array, intercept: Array) -> bool:
-    return bool((signs * (beta @ K + intercept[:, None]) <= 0.0).any())
 
 
 def _strongest(space: Any) -> int:

@@ -7,7 +7,7 @@ twice.  Equal coordinates keep equal scales z for ever, so that one with its mul
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import comb, factorial
 from typing import Any
 
@@ -15,12 +15,17 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from skgraft.zeronorm.design import DenseDesign, Design, SparseDesign
+from skgraft.zeronorm.dual import class_bands
+from skgraft.zeronorm.kernel_rounds import Solved, Task
+from skgraft.zeronorm.machines import IndependentMachines
 from skgraft.zeronorm.rounds import nonzero
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 ABSENT = -1  # fills the places that a monomial of lower degree leaves
+ACCURACY = 1e-7  # largest violation of the optimality conditions of a machine
 _BLOCK = 2**22  # numbers in memory at a time when scores are made
 
 
@@ -146,7 +151,7 @@ class MonomialSpace:
     ----------
     monomials : ndarray of int of shape (n_alive, degree)
         The monomials left.
-    values : ndarray or CSR of shape (n_alive, n_rows)
+    design : Design
         Their values in the training rows.
     multiplicity : ndarray of shape (n_alive,)
         How often the feature map holds each.
@@ -159,7 +164,7 @@ class MonomialSpace:
     """
 
     monomials: Indices
-    values: Any
+    design: Design
     multiplicity: Array
     z2: Array
     weights: Array
@@ -169,26 +174,29 @@ class MonomialSpace:
     def of(X: Any, degree: int) -> MonomialSpace:
         """Return the space of all monomials of these rows, z = (1, ..., 1)."""
         monomials = list_monomials(X.shape[1], degree)
-        count = multiplicities(monomials)
-        n_monomials = monomials.shape[0]
-        zero = np.zeros((1, n_monomials))
-        return MonomialSpace(monomials, monomial_values(X, degree), count, np.ones(n_monomials), zero, X.shape[1])
+        values, every = monomial_values(X, degree), np.arange(monomials.shape[0])
+        design = SparseDesign(sp.csr_array(values.T), every) if sp.issparse(values) else DenseDesign(values, every)
+        zero = np.zeros((1, every.size))
+        return MonomialSpace(monomials, design, multiplicities(monomials), np.ones(every.size), zero, X.shape[1])
+
+    @property
+    def squared_scale(self) -> Array:
+        """z² times the multiplicity: what a monomial counts for in a Gram matrix."""
+        return self.multiplicity * self.z2
 
     def gram(self) -> Array:
         """Return (z*φ(x_i))·(z*φ(x_j)) for the training rows."""
-        scale = np.sqrt(self.multiplicity * self.z2)
-        if sp.issparse(self.values):
-            scaled = sp.diags_array(scale, format="csr") @ self.values
-            return np.asarray((scaled.T @ scaled).toarray())
-        scaled = self.values * scale[:, None]
-        return np.asarray(scaled.T @ scaled)
+        return self.design.gram(self.squared_scale)
 
-    def rescaled(self, beta: Array, *, lengthen: bool = False) -> tuple[MonomialSpace, float]:
-        """Take the weights v_k = z*z*Σ_i β_ki φ(x_i) of the machines, and z*z = Σ_k v_k*v_k from now on.
+    def solver(self, task: Task) -> MonomialSolver:
+        """Return what solves the machines."""
+        return MonomialSolver(task)
+
+    def rescaled(self, weights: Array, *, lengthen: bool = False) -> tuple[MonomialSpace, float]:
+        """Take the weights v_k of the machines, and let z*z be Σ_k v_k*v_k from now on.
 
         Returns the space and the relative change of the weights.  If asked to, lengthens a z shorter than one to one.
         """
-        weights = np.asarray(self.values @ beta.T).T * self.z2
         size = np.sqrt((weights**2).sum(axis=0))
         alive = nonzero(size)
         before = self.weights if self.weights.shape == weights.shape else np.zeros_like(weights)
@@ -196,22 +204,19 @@ class MonomialSpace:
         change = self._length(weights - before) / whole if whole > 0.0 else 0.0
         size = size / whole if lengthen and 0.0 < whole < 1.0 else size
         if alive.all():
-            return self._replaced(weights, size), change
-        smaller = MonomialSpace(
-            self.monomials[alive],
-            self.values[np.flatnonzero(alive)],
-            self.multiplicity[alive],
-            self.z2,
-            self.weights,
-            self.n_features,
+            return replace(self, z2=size**2, weights=weights), change
+        smaller = replace(
+            self,
+            monomials=self.monomials[alive],
+            design=self.design.keep(alive),
+            multiplicity=self.multiplicity[alive],
+            z2=size[alive] ** 2,
+            weights=weights[:, alive],
         )
-        return smaller._replaced(weights[:, alive], size[alive]), change
+        return smaller, change
 
     def _length(self, weights: Array) -> float:
         return float(np.sqrt((self.multiplicity * weights**2).sum()))
-
-    def _replaced(self, weights: Array, size: Array) -> MonomialSpace:
-        return MonomialSpace(self.monomials, self.values, self.multiplicity, size**2, weights, self.n_features)
 
     def feature_masses(self) -> Array:
         """Return for each feature the squared weights of all coordinates that it is a factor of, added up."""
@@ -233,6 +238,28 @@ class MonomialSpace:
     def polynomial(self) -> Polynomial:
         """Return the weights of the last machine as polynomials."""
         return Polynomial(self.monomials, self.weights * self.multiplicity)
+
+
+class MonomialSolver:
+    """Machines in the dual or in the primal, whichever has less to do."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._machines = IndependentMachines([class_bands(y, ridge=task.ridge) for y in task.signs])
+        self._alive: Indices | None = None
+
+    def solve(self, space: MonomialSpace) -> Solved:
+        """Solve the machines at the present scales."""
+        design, scale = space.design, space.squared_scale
+        if self._alive is not None and self._alive.size != design.n_features:
+            self._machines.keep(np.isin(self._alive, design.features, assume_unique=True))
+        self._alive = design.features
+        solution = self._machines.solve(design, scale, ACCURACY)
+        # These weights are for all equal coordinates together.
+        weights = solution.weights / space.multiplicity
+        scores = np.asarray(design.scores(solution.weights.T)).T + solution.intercept[:, None]
+        criterion = float((solution.weights**2 / scale).sum()) + 2.0 * solution.loss
+        return Solved(weights, solution.intercept, solution.violation, criterion, self._task.separated(scores))
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,6 +28,9 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpstrf
 from sklearn.utils import gen_batches
 
+from skgraft.zeronorm.dual import State, solve_dual
+from skgraft.zeronorm.kernel_rounds import Solved, Task
+
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
@@ -166,13 +169,21 @@ class SpanSpace:
         """Return (z*φ(x_i))·(z*φ(x_j)) for the training rows."""
         return self.products[: self.rows.shape[0]]
 
-    def rescaled(self, beta: Array, *, lengthen: bool = False) -> tuple[SpanSpace, float]:
-        """Project the weights v_k = z*z*Σ_i β_ki φ(x_i) of the machines on the span, and let z*z be Σ_k v_k*v_k.
+    def solver(self, task: Task) -> SpanSolver:
+        """Return what solves the machines."""
+        return SpanSolver(task)
+
+    def project(self, beta: Array) -> Array:
+        """Return the coefficients of the projection of v_k = z*z*Σ_i β_ki φ(x_i) on the span."""
+        targets = self.products[self.basis] @ beta.T
+        return np.asarray((self.directions @ ((self.directions.T @ targets) / self.lengths[:, None])).T)
+
+    def rescaled(self, weights: Array, *, lengthen: bool = False) -> tuple[SpanSpace, float]:
+        """Take the coefficients of the machines' weights v_k, and let z*z be Σ_k v_k*v_k from now on.
 
         Returns the space and the relative change of the weights.  If asked to, lengthens a z shorter than one to one.
         """
-        targets = self.products[self.basis] @ beta.T
-        c = (self.directions @ ((self.directions.T @ targets) / self.lengths[:, None])).T
+        c = weights
         before = np.zeros_like(c) if self.coefficients is None else self.coefficients
         whole = self._length(c)
         change = self._length(c - before) / whole if whole > 0.0 else 0.0
@@ -209,6 +220,28 @@ class SpanSpace:
         """Return the weights of the last machine as a sum of kernels."""
         c = self.coefficients if self.coefficients is not None else np.zeros((1, self.basis.size))
         return Expansion(self.points, c, self.degree)
+
+
+class SpanSolver:
+    """Machines in the dual, which need the Gram matrix alone."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._states: list[State | None] = [None] * len(task.signs)
+
+    def solve(self, space: SpanSpace) -> Solved:
+        """Solve the machines at the present scales."""
+        signs, ridge = self._task.signs, self._task.ridge
+        K = space.gram()
+        beta, intercept, violation = np.empty(signs.shape), np.empty(len(signs)), 0.0
+        for k, y in enumerate(signs):
+            solution = solve_dual(K, y, ridge=ridge, state=self._states[k])
+            beta[k], intercept[k], self._states[k] = solution.beta, solution.intercept, solution.state
+            violation = max(violation, solution.violation)
+        images = beta @ K
+        criterion = float((beta * images).sum() + (ridge * beta**2).sum())
+        separated = self._task.separated(images + intercept[:, None])
+        return Solved(space.project(beta), intercept, violation, criterion, separated)
 
 
 def independent(kernel: Array) -> Indices:
