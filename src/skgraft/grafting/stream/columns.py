@@ -70,7 +70,8 @@ class ColumnStream(_LinearGraft):
             criterion = LinearCriterion(self, target.y, target.weight, Terms(), problem)
             start = self._start(columns.centre, columns.scale, problem.n_outputs)
             self._stream = absorb(None, block, criterion, self._controls(), self.buffer, start)
-            self._given = Given(target.y, self._codes(target.y), sample_weights(sample_weight, columns.X))
+            weights = sample_weights(sample_weight, columns.X)
+            self._given = Given(target.y, self._codes(target.y), weights, target.weight)
             self._noted = self._criterion_now()
             self._strict = True
             self._conclude()
@@ -98,7 +99,7 @@ class ColumnStream(_LinearGraft):
         """
         self._validate_params()
         with self._all_or_nothing(), threads(self.n_jobs):
-            self._take(X_block, y, names, sample_weight)
+            self._take(X_block, y, names, sample_weight, fresh=False, told=False)
             self._conclude()
         self._tell()
         return self
@@ -169,10 +170,11 @@ class ColumnStream(_LinearGraft):
         for item in blocks:
             count += 1  # enumerate would hold on to a block while the next one is made
             X_block, names = item if isinstance(item, tuple) and len(item) == 2 else (item, None)
-            fresh = not self.warm_start and number == 0 and count == 1
+            first = number == 0 and count == 1
+            fresh = first and not self.warm_start
             try:
                 with self._all_or_nothing():
-                    self._take(X_block, y, names, sample_weight, fresh=fresh)
+                    self._take(X_block, y, names, sample_weight, fresh=fresh, told=not first)
             except Exception as error:
                 error.add_note(f"(in block {count} of the stream; the model has learned from the blocks before it)")
                 raise
@@ -205,32 +207,42 @@ class ColumnStream(_LinearGraft):
             self.__dict__ = before
             raise
 
-    def _take(self, X_block: Any, y: Any, names: Any, sample_weight: Any, *, fresh: bool = False) -> None:
-        """Absorb a block: into a new stream if ``fresh``, else into the present one."""
+    def _take(self, X_block: Any, y: Any, names: Any, sample_weight: Any, *, fresh: bool, told: bool) -> None:
+        """Absorb a block: into a new stream if ``fresh``, else into the present one.
+
+        ``told`` says that y and the weights are those of the block before.
+        """
         before: Stream | None = None if fresh else getattr(self, "_stream", None)
-        given: Given | None = None if before is None else self._given
-        classes = getattr(self, "classes_", None)
-        if given is not None and sample_weight is None:
-            sample_weight = given.sample_weight
-            if np.shape(X_block)[:1] != sample_weight.shape:
-                sample_weight = None  # the number of rows is at fault, and reading the block will say so
-        X, target, weight = self._encoded(X_block, y, sample_weight)
-        now = Given(target, self._codes(target), sample_weights(sample_weight, X))
-        if given is not None:
-            given.require_same(now, classes, getattr(self, "classes_", None))
+        if told:
+            X, given = read_block(self, X_block, check_finite=False), self._given
+            given.require_rows(X.shape[0])
+        else:
+            X, given = self._read(X_block, y, sample_weight, None if before is None else self._given)
         start = 0 if before is None else (before.seen if before.again is None else before.again.read)
         names = block_names(names, getattr(self, "feature_names_in_", None), X.shape[1], start)
         index = extended_index(before, names, start)
-        weight = _shares(weight)
-        block = Block(X, self._columns(X, weight, names), start, names, index)
-        criterion = LinearCriterion(self, target, weight, self._terms())
+        block = Block(X, self._columns(X, given.weight, names), start, names, index)
+        criterion = LinearCriterion(self, given.target, given.weight, self._terms())
         if self.group_l1 > 0.0:
             criterion.terms.require_whole_bags(block.positions, names)
         noted = self._criterion_now()
         if before is not None and not is_same(noted, self._noted):
             before = before.distrusted(criterion.over(block.columns, block.positions, names).target)
         self._stream = absorb(before, block, criterion, self._controls(), self.buffer)
-        self._given, self._noted, self._strict = now, noted, False
+        self._given, self._noted, self._strict = given, noted, False
+
+    def _read(self, X_block: Any, y: Any, sample_weight: Any, before: Given | None) -> tuple[Any, Given]:
+        """Read a block, its target and weights, which must be those given before."""
+        classes = getattr(self, "classes_", None)
+        if before is not None and sample_weight is None:
+            sample_weight = before.sample_weight
+            if np.shape(X_block)[:1] != sample_weight.shape:
+                sample_weight = None  # the number of rows is at fault, and reading the block will say so
+        X, target, weight = self._encoded(X_block, y, sample_weight)
+        now = Given(target, self._codes(target), sample_weights(sample_weight, X), _shares(weight))
+        if before is not None:
+            before.require_same(now, classes, getattr(self, "classes_", None))
+        return X, now
 
     def _codes(self, target: Array) -> NDArray[Any]:
         """Return what a target says whatever the loss it is encoded for."""

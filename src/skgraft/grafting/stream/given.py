@@ -49,20 +49,28 @@ class LinearCriterion:
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """What comes with every block: the target, encoded and decoded, and the weights of the samples."""
+    """What comes with every block: the target, encoded and decoded, and the weights of the samples.
+
+    ``weight`` are these with those of the classes, and sum to one.
+    """
 
     target: Array
     codes: NDArray[Any]
     sample_weight: Array
+    weight: Array
+
+    def require_rows(self, n_rows: int) -> None:
+        """Refuse another number of samples."""
+        if n_rows != self.codes.shape[0]:
+            msg = (
+                f"this block has {n_rows} rows, but those before it have {self.codes.shape[0]}: all columns of a "
+                "stream are of the same samples"
+            )
+            raise ValueError(msg)
 
     def require_same(self, now: Given, classes: Any, classes_now: Any) -> None:
         """Refuse other samples than those of the blocks before."""
-        if now.codes.shape[0] != self.codes.shape[0]:
-            msg = (
-                f"this block has {now.codes.shape[0]} rows, but those before it have {self.codes.shape[0]}: all "
-                "columns of a stream are of the same samples"
-            )
-            raise ValueError(msg)
+        self.require_rows(now.codes.shape[0])
         if classes is not None and not np.array_equal(classes, classes_now):
             msg = f"y holds the classes {_shortened(classes_now)}, but came with {_shortened(classes)} before"
             raise ValueError(msg)
