@@ -96,9 +96,9 @@ def test_exactly_as_many_features_as_asked_for(r, C):
     X, y = problem(seed=5)
     if r == 1 and np.isinf(C):
         with pytest.warns(ConvergenceWarning, match="do not separate"):
-            model = FSVClassifier(r, C=C).fit(X, y)
+            model = FSVClassifier(n_features_to_select=r, C=C).fit(X, y)
     else:
-        model = FSVClassifier(r, C=C).fit(X, y)
+        model = FSVClassifier(n_features_to_select=r, C=C).fit(X, y)
     assert model.support_.sum() == r == model.order_.size == model.transform(X).shape[1]
     assert not model.coef_[:, ~model.support_].any()
     assert_array_equal(np.sort(model.order_), np.flatnonzero(model.support_))
@@ -106,7 +106,7 @@ def test_exactly_as_many_features_as_asked_for(r, C):
 
 def test_retraining_is_the_machine_with_an_l1_norm_on_the_chosen_features():
     X, y = problem(seed=6)
-    model = FSVClassifier(5, C=0.7).fit(X, y)
+    model = FSVClassifier(n_features_to_select=5, C=0.7).fit(X, y)
     sign = np.where(y == 1, 1.0, -1.0)
     value = sizes(model, X).sum() + 0.7 * np.maximum(0.0, 1.0 - sign * model.decision_function(X)).sum()
     part = standardized(X)[:, model.support_]
@@ -118,7 +118,7 @@ def test_mistakes_are_named():
     with pytest.raises(ValueError, match=r"no hyperplane separates the classes.*finite"):
         FSVClassifier(C=np.inf).fit(X, y)
     with pytest.raises(ValueError, match="X has 4 features"):
-        FSVClassifier(5).fit(X, y)
+        FSVClassifier(n_features_to_select=5).fit(X, y)
     with pytest.raises(ValueError, match="alpha"):
         FSVClassifier(alpha=0.0).fit(X, y)
     with pytest.raises(ValueError, match="C"):

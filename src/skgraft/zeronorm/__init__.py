@@ -7,7 +7,7 @@ from skgraft.zeronorm.arom_regressor import AROMRegressor
 from skgraft.zeronorm.fsv import FSVClassifier
 from skgraft.zeronorm.kernel import KernelAROMClassifier
 from skgraft.zeronorm.l1_svc import L1SVC
-from skgraft.zeronorm.l1_svc_path import l1_svc_path
+from skgraft.zeronorm.l1_path import l1_svc_path
 from skgraft.zeronorm.monomials import Monomial
 
 __all__ = [

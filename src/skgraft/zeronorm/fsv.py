@@ -133,8 +133,8 @@ class FSVClassifier(ProgramClassifier):
 
     def __init__(
         self,
-        n_features_to_select: int | None = None,
         *,
+        n_features_to_select: int | None = None,
         C: float = 1.0,
         alpha: float = 5.0,
         raise_alpha: bool = False,

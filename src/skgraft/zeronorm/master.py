@@ -11,7 +11,7 @@ are the dual values of the rows.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +22,26 @@ Index = NDArray[np.intp]
 
 PRECISION = 1e-9  # largest infeasibility that HiGHS leaves, of the program and of its dual
 NOTHING = 1e-12  # what a weight may add to any margin of one without counting
+DEVEX = 1  # HiGHS's number for approximate steepest edges
+SHORT_WALK = 500  # variables up to which these are the faster after a change of costs
 RELAXED = 1e-7  # the same where rounding does not allow for less
 
 
 class ProgramError(ArithmeticError):
     """A linear program that rounding errors keep from being solved."""
+
+
+class Rows(NamedTuple):
+    """Rows of a matrix, compressed: values, the columns they are in, and where each row starts."""
+
+    value: Array
+    column: Index
+    start: Index
+
+    @classmethod
+    def of(cls, matrix: Any) -> Rows:
+        """Take the rows of a CSR matrix."""
+        return cls(matrix.data, matrix.indices, matrix.indptr)
 
 
 class Master:
@@ -48,7 +63,7 @@ class Master:
     >>> import numpy as np
     >>> from scipy import sparse
     >>> master = Master(np.ones(2), np.ones(2), sparse.csr_array([[1.0, -1.0]]), 1.0)
-    >>> master.add(sparse.csr_array([[2.0, 2.0]]), np.ones(1))  # x = 2 and x = -2, of opposite classes
+    >>> master.add(Rows.of(sparse.csr_array([[2.0, 2.0]])), np.ones(1))  # x = 2 and x = -2, of opposite classes
     >>> master.solve()
     >>> master.variables, master.weights, abs(master.intercepts)
     (array([0.25, 0.25]), array([0.5]), array([0.]))
@@ -77,28 +92,33 @@ class Master:
         nothing = np.zeros(n, np.int32)
         highs.addCols(n, -need / self._size, np.zeros(n), price / unit, 0, nothing, nothing[:0], np.empty(0))
         if self._n_intercepts:
-            self._add_rows(sparse.csr_array(balance), np.zeros(self._n_intercepts))
+            self._add_rows(Rows.of(sparse.csr_array(balance)), np.zeros(self._n_intercepts))
         self.variables: Array = np.zeros(n)
         self.weights: Array = np.empty(0)
         self.intercepts: Array = np.zeros(self._n_intercepts)
         self.pivots = 0
 
-    def add(self, rows: Any, cost: Array) -> None:
-        """Add features: their rows as CSR matrix, and what their weights cost."""
-        scale = abs(rows).max(axis=1).toarray().ravel() if rows.nnz else np.zeros(rows.shape[0])
-        scale = np.where(scale > 0.0, scale, 1.0)
-        scaled = sparse.csr_array(
-            (rows.data / np.repeat(scale, np.diff(rows.indptr)), rows.indices, rows.indptr), shape=rows.shape
-        )
+    def add(self, rows: Rows, cost: Array) -> None:
+        """Add features: their rows, and what their weights cost."""
+        cells = np.diff(rows.start)
+        scale = np.zeros(cells.size)
+        if rows.value.size:
+            some = cells > 0
+            scale[some] = np.maximum.reduceat(np.abs(rows.value), rows.start[:-1][some])
+        scale[scale == 0.0] = 1.0
         self._scale = np.concatenate([self._scale, scale])
+        scaled = Rows(rows.value / np.repeat(scale, cells), rows.column, rows.start)
         self._add_rows(scaled, cost / (self._unit * scale))
 
-    def _add_rows(self, rows: Any, bound: Array) -> None:
-        start, index = rows.indptr[:-1].astype(np.int32), rows.indices.astype(np.int32)
-        self._highs.addRows(rows.shape[0], -bound, bound, rows.nnz, start, index, rows.data)
+    def _add_rows(self, rows: Rows, bound: Array) -> None:
+        start, index = rows.start[:-1].astype(np.int32), rows.column.astype(np.int32)
+        self._highs.addRows(bound.size, -bound, bound, index.size, start, index, rows.value)
 
     def charge(self, cost: Array) -> None:
         """Change what the weights cost."""
+        if self._n_variables <= SHORT_WALK:
+            # few pivots follow: exact steepest edges would take longer to set up than they save
+            self._highs.setOptionValue("simplex_dual_edge_weight_strategy", DEVEX)
         k = cost.size
         if k:
             bound = cost / (self._unit * self._scale)

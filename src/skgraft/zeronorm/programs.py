@@ -22,7 +22,7 @@ from scipy import sparse
 from skgraft.grafting.loop import Candidates
 from skgraft.matrix import DenseBlock, SparseBlock
 from skgraft.zeronorm.margins import Margins
-from skgraft.zeronorm.master import Master
+from skgraft.zeronorm.master import Master, Rows
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -109,18 +109,15 @@ class _Machine:
         self.units = np.empty(0, np.intp)
         self.stale = True  # whether something changed since the last solution
 
-    def rows(self, columns: Any, output: int) -> Any:
+    def rows(self, columns: Any, output: int) -> Rows:
         """Return the program's rows of some columns (dense: one a row; sparse: one a column) for an output."""
         which, sign = self.touching[output]
         row = self.margins.row[which]
         if not sparse.issparse(columns):
             k = columns.shape[0]
-            values = (columns[:, row] * sign).ravel()
-            index = np.tile(which, k)
-            return sparse.csr_array((values, index, which.size * np.arange(k + 1)), shape=(k, self.margins.size))
-        part = sparse.csr_array(columns.tocsr()[row].multiply(sign[:, None])).tocoo()
-        entries = (part.data, (part.coords[1], which[part.coords[0]]))
-        return sparse.coo_array(entries, shape=(columns.shape[1], self.margins.size)).tocsr()
+            return Rows((columns[:, row] * sign).ravel(), np.tile(which, k), which.size * np.arange(k + 1))
+        part = columns.tocsr()[row].tocsc()  # compressed by column: the program's rows
+        return Rows(part.data * sign[part.indices], which[part.indices], part.indptr)
 
 
 class ProgramModel:
@@ -382,9 +379,10 @@ class ProgramModel:
 
     def order(self) -> Index:
         """Return the selected features in the order in which they came in."""
-        first = np.where(self._by_feature(self._open), self._by_feature(self._arrival), self._arrivals).min(axis=1)
         chosen = np.flatnonzero(self.support())
-        return chosen[np.argsort(first[chosen], kind="stable")]
+        is_open, arrival = self._by_feature(self._open)[chosen], self._by_feature(self._arrival)[chosen]
+        first = np.where(is_open, arrival, self._arrivals).min(axis=1, initial=self._arrivals)
+        return chosen[np.argsort(first, kind="stable")]
 
 
 def _empty_machine(program: Program, price: Array) -> tuple[Array, Array]:

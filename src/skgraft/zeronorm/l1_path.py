@@ -19,7 +19,7 @@ from skgraft.zeronorm.programs import ProgramModel
 
 Array = NDArray[np.float64]
 
-ABOVE = 1.0 + 1e-9  # at the very value where the first feature comes in, none and one are as good
+ABOVE = 1.0 + 1e-7  # at the very value where the first feature comes in, none and one are as good
 NEWTON_STEPS = 50
 
 
@@ -98,15 +98,9 @@ def _walk(
             fit = replace(fit, objective=value)  # violation and gap fell with the costs
         else:
             monitor = Monitor(callback=controls.callback, verbose=controls.verbose, name="column generation")
-            finished = resume(model, controls, monitor)
+            finished = grow(model, controls, monitor)
             fit = conclude(model, controls, monitor.history, finished=finished)
         yield l1, fit
-
-
-def resume(model: ProgramModel, controls: Controls, monitor: Monitor) -> bool:
-    """Solve the machine after a change of its costs; returns whether the search ended by itself."""
-    model.optimize("full", 0.0, exact=True, growing=False)
-    return grow(model, controls, monitor)
 
 
 def first_l1(model: ProgramModel, controls: Controls) -> float:
@@ -121,7 +115,7 @@ def first_l1(model: ProgramModel, controls: Controls) -> float:
 
     def solve_at(l1: float) -> tuple[float, float]:
         model.charge(l1 * a)
-        resume(model, controls, Monitor())
+        grow(model, controls, Monitor())
         size = float(a @ np.abs(model.coefficients()[0]).sum(axis=1))
         return model.objective() - l1 * size, size
 
