@@ -43,14 +43,15 @@ class Rows:
 def second_derivatives(net: Network, rows: Rows, *, outputs: bool) -> tuple[Array, Array]:
     """Return the Hessian of the loss and its Gauss-Newton part J' L'' J, which is never indefinite.
 
-    Every weight must lead to one output only, so with several outputs ``outputs`` must be False.  The rest of the
-    Hessian, Σ dL/df d²f/dθ², has a block for each unit.
+    The rest of the Hessian, Σ dL/df d²f/dθ², has a block for each unit.  ``outputs`` says that output weights are free.
     """
-    gauss_newton = _gauss_newton(net, rows, outputs=outputs)
+    shared = outputs and net.n_outputs > 1
+    gauss_newton = _shared_gauss_newton(net, rows) if shared else _gauss_newton(net, rows, outputs=outputs)
     return gauss_newton + _unit_blocks(net, rows, gauss_newton.shape[0], outputs=outputs), gauss_newton
 
 
 def _gauss_newton(net: Network, rows: Rows, *, outputs: bool) -> Array:
+    """Return J' L'' J where every weight leads to one output only: a block for each output, less Q'Q."""
     n_outputs = net.n_outputs
     own = net.v[np.arange(net.n_units), net.owner]
     rise = rows.rise * own[:, None]
@@ -76,6 +77,25 @@ def _gauss_newton(net: Network, rows: Rows, *, outputs: bool) -> Array:
     return H
 
 
+def _shared_gauss_newton(net: Network, rows: Rows) -> Array:
+    """Return J' L'' J where every unit leads to all outputs."""
+    n_outputs, n = net.n_outputs, rows.a.shape[1]
+    inner = np.concatenate([rows.rise[net.unit] * rows.features[net.column], rows.rise])
+    unit = np.concatenate([net.unit, np.arange(net.n_units)])
+    width = inner.shape[0]
+    size = n_outputs + width + net.v.size
+    H, Q = np.zeros((size, size)), np.zeros((size, n))
+    diagonal, factor = rows.curvature.diagonal, rows.curvature.factor
+    for o in range(n_outputs):
+        J = np.concatenate([np.ones((1, n)), inner * net.v[unit, o][:, None], rows.a])
+        own = n_outputs + width + o + n_outputs * np.arange(net.n_units)
+        at = np.concatenate([[o], n_outputs + np.arange(width), own])
+        H[np.ix_(at, at)] += (J * diagonal[:, o]) @ J.T
+        if factor is not None:
+            Q[at] += J * factor[:, o]
+    return H - Q @ Q.T
+
+
 def _unit_blocks(net: Network, rows: Rows, size: int, *, outputs: bool) -> Array:
     """Return Σ_i dL/df_i d²f_i/dθ², whose parts stem from g'' = -g·g' and, with free output weights, from g'."""
     n_outputs, k, h = net.n_outputs, net.n_connections, net.n_units
@@ -88,10 +108,12 @@ def _unit_blocks(net: Network, rows: Rows, size: int, *, outputs: bool) -> Array
     for u in range(h):
         mine = np.flatnonzero(net.unit == u)
         H[np.ix_(w[mine], w[mine])] = weighted[mine] @ rows.features[net.column[mine]].T
-    if outputs:
-        v = n_outputs + k + h + np.arange(h)
-        slope = rows.rise * rows.residual[:, 0]
-        cross = (slope[net.unit] * rows.features[net.column]).sum(axis=1)
+    if not outputs:
+        return H
+    for o in range(n_outputs):
+        v = n_outputs + k + h + o + n_outputs * np.arange(h)
+        slope = rows.rise * rows.residual[:, o]
+        cross = np.einsum("ki,ki->k", slope[net.unit], rows.features[net.column])
         H[w, v[net.unit]] = H[v[net.unit], w] = cross
         H[c, v] = H[v, c] = slope.sum(axis=1)
     return H

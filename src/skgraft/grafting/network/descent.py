@@ -22,7 +22,8 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Index = NDArray[np.intp]
 
-NEWTON_LARGEST = 400  # free weights beyond which second derivatives cost more than they bring
+NEWTON_LARGEST = 400  # free weights beyond which second derivatives cost more than they bring,
+NEWTON_WORK = 2e8  # as they do where units reach many outputs: outputs · samples · weights²
 HESSIAN_ROWS = 20_000  # samples that are enough for second derivatives
 NEGLIGIBLE = 1e-5  # share of a sample's weight below which its derivatives are left out of the second derivatives
 STEP_LIMIT = 10.0  # the largest change of a weight in one step,
@@ -87,8 +88,7 @@ class Descent:
         ``movable`` says which free weights may move, in the order of :func:`pack`; by default all.
         """
         problem, net = self._problem, point.net
-        size = net.n_outputs + net.n_connections + net.n_units + (net.v.size if problem.free_outputs else 0)
-        if size > NEWTON_LARGEST or (problem.free_outputs and net.n_outputs > 1):
+        if self._is_too_large(net):
             return self._limited_memory(point, rows, LIMITED_MEMORY_STEPS * steps, tol / LIMITED_MEMORY_STEPS, movable)
         part = penalty_of(problem, net)
         damping = self.damping
@@ -104,6 +104,14 @@ class Descent:
                 break
         self.damping = min(max(damping, SMALLEST_DAMPING), LARGEST_DAMPING)
         return point
+
+    def _is_too_large(self, net: Network) -> bool:
+        """Whether second derivatives would cost too much."""
+        free = self._problem.free_outputs
+        size = net.n_outputs + net.n_connections + net.n_units + (net.v.size if free else 0)
+        samples = min(HESSIAN_ROWS, self._problem.target.weight.size)
+        work = net.n_outputs * samples * size**2 if free and net.n_outputs > 1 else 0
+        return size > NEWTON_LARGEST or work > NEWTON_WORK
 
     def _newton_step(
         self, point: Point, rows: Array, part: Penalty, damping: float, tol: float, movable: Mask | None

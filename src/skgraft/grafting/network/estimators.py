@@ -214,8 +214,8 @@ class MLPGraftClassifier(ClassifierMixin, _GraftedNetwork):
         ``"quadratic"`` also looks for features whose effect is even, which have no derivative at zero.
     min_gain : float or "auto", default="auto"
         By how much a step must lower C beyond the prices.  Connections of a feature already paid for are free, and
-        would go on coming in to fit noise.  ``"auto"`` is a tenth of ``l0`` for two classes, a fifth for more, and
-        0 with ``early_stopping``.
+        would go on coming in to fit noise.  ``"auto"`` is 0.1·l0 for logistic and squared hinge loss and 0.04·l0
+        for multinomial loss; 2·l0 where connections come in all together; 0 with ``early_stopping``.
     early_stopping : bool, default=False
         Hold out rows, stop when ``n_iter_no_change`` steps did not lower the loss on them, and return the
         network that had the least.
@@ -507,7 +507,7 @@ class MLPGraftRegressor(RegressorMixin, _GraftedNetwork):
     screen : {"linear", "quadratic"}, default="quadratic"
         Whether to look for even effects, too.
     min_gain : float or "auto", default="auto"
-        As for the classifier; ``"auto"`` is 0.02·l0.
+        As for the classifier; ``"auto"`` is 0.02·l0 for all three losses, 2·l0 where connections come in all together.
     early_stopping, validation_fraction, n_iter_no_change, n_restarts, standardize
         As for the classifier.
     tol, max_iter, n_jobs, random_state, verbose, callback

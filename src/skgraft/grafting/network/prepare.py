@@ -22,8 +22,9 @@ Index = NDArray[np.intp]
 # What "auto" stands for where one connection comes in at a time, and where all of a feature or unit do.
 L0 = {"one": 0.005, "all": 5e-4}
 UNITS: dict[str, int | None] = {"one": None, "all": 40}
-# min_gain as a share of l0: fits of numbers fall by smaller steps than those of classes
-FLOOR = {"squared": 0.02, "huber": 0.02, "poisson": 0.02, "logistic": 0.1, "squared_hinge": 0.1, "multinomial": 0.2}
+# min_gain as a share of l0: fits of numbers, and of many classes, fall by smaller steps than those of two classes,
+FLOOR = {"squared": 0.02, "huber": 0.02, "poisson": 0.02, "multinomial": 0.04, "logistic": 0.1, "squared_hinge": 0.1}
+FLOOR_ALL = 2.0  # but by larger ones where many connections come in together
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,8 @@ def _choices(estimator: Any, given: Given) -> dict[str, Any]:
     free = estimator.output_weights == "free" or (estimator.output_weights == "auto" and many)
     connect = ("all" if many and free else "one") if estimator.connect == "auto" else estimator.connect
     l0 = L0["all" if many and free else "one"] if estimator.l0 == "auto" else float(estimator.l0)
-    floor = 0.0 if estimator.early_stopping else FLOOR[given.loss] * l0
+    share = FLOOR_ALL if connect == "all" else FLOOR[given.loss]
+    floor = 0.0 if estimator.early_stopping else share * l0
     limit = estimator.max_units
     return {
         "free": free,
