@@ -99,10 +99,14 @@ def absorb(
     gradient = both[:, :n_outputs]
     tol = _tolerance(arriving.target, controls, before.scale)
     found = promise(arriving, gradient, tol)
-    if not before.known.finished or not arriving.convex or found.pull > tol or _some_always_open(arriving):
-        return _optimized(before, block, arriving, criterion, controls, buffer)
-    known = _with_tested(before.known, arriving, gradient, found.pull)
     anew = np.flatnonzero(~np.isin(block.positions, before.held.positions))  # in a further pass some are there already
+    pull = float(found.pull[anew].max(initial=0.0))
+    if not before.known.finished or not arriving.convex or pull > tol or _some_always_open(arriving):
+        return _optimized(before, block, arriving, criterion, controls, buffer)
+    known = before.known
+    if pull > 0.0:
+        known = _with_tested(known, arriving, np.where(np.isin(np.arange(len(gradient)), anew)[:, None], gradient, 0.0))
+        known = replace(known, violation=max(known.violation, pull))
     newcomers = _Newcomers(
         block,
         anew,
@@ -133,25 +137,21 @@ def _tolerance(target: Target, controls: Controls, scale: float) -> float:
     return max(controls.tol * scale, rounding(target))
 
 
-def _with_tested(known: Known, problem: LinearProblem, gradient: Array, pull: float) -> Known:
-    """Return what is known after further columns have been tested, none of them beyond the tolerance.
+def _with_tested(known: Known, problem: LinearProblem, gradient: Array) -> Known:
+    """Return what is known after further columns have been tested, some of them just outside the subdifferential.
 
-    Those just outside the subdifferential shrink the dual point by t.  The dual objective is concave along it and ends
-    at the least loss, so that it falls by at most (1 - t) of the distance to that.
+    These shrink the dual point by t.  The dual objective is concave along it and ends at the least loss, so that it
+    falls by at most (1 - t) of the distance to that.
     """
-    if pull == 0.0:
+    if known.gap is None:
         return known
-    gap = known.gap
-    if gap is not None:
-        penalty = make_penalty(problem, layout := Layout(problem))
-        z = -layout.flat(gradient)
-        t = penalty.feasible_scale(z)
-        target = problem.target
-        gap += (1.0 - t) * (known.value - target.loss.least(target.y, target.weight)) + penalty.conjugate(
-            t * (1.0 - 1e-12) * z
-        )
-    gap = gap if gap is not None and np.isfinite(gap) else None
-    return replace(known, violation=max(known.violation, pull), gap=gap)
+    layout = Layout(problem)
+    penalty = make_penalty(problem, layout)
+    z, target = -layout.flat(gradient), problem.target
+    t = penalty.feasible_scale(z)
+    lost = (1.0 - t) * (known.value - target.loss.least(target.y, target.weight))
+    gap = known.gap + lost + penalty.conjugate(t * (1.0 - 1e-12) * z)  # the scale itself was rounded
+    return replace(known, gap=gap if np.isfinite(gap) else None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,6 +207,40 @@ def _kept(stream: Stream, new: _Newcomers, buffer: int | None, *, whole: bool) -
     return replace(stream, held=kept, ledger=stream.ledger.extended(gone[unread]), again=again)
 
 
+@dataclass(frozen=True, eq=False)
+class _Pool:
+    """The columns in memory and those that arrive, as one matrix.
+
+    ``old`` and ``new`` are where the held columns and the block's stand in it.
+    """
+
+    held: Held
+    columns: DenseColumns | SparseColumns | JoinedColumns
+    positions: Index
+    names: Sequence[str]
+    old: Index
+    new: Index
+
+
+def _pooled(before: Stream, block: Block, criterion: Criterion) -> _Pool:
+    """Return the pool of a block; what it brings again, in a further pass, is taken from there."""
+    width = block.columns.n_columns
+    held = before.held.take(np.flatnonzero(~np.isin(before.held.positions, block.positions)))
+    if not held.size:
+        nowhere = np.empty(0, np.intp)
+        return _Pool(held, block.columns, block.positions, block.names, nowhere, np.arange(width))
+    matrices = held.matrices(block.columns.n_rows)
+    order = np.concatenate([which for _, which in matrices])
+    return _Pool(
+        held,
+        JoinedColumns([*(criterion.standardized(matrix) for matrix, _ in matrices), block.columns]),
+        np.concatenate([held.positions[order], block.positions]),
+        [*(held.names[k] for k in order), *block.names],
+        np.argsort(order),
+        held.size + np.arange(width),
+    )
+
+
 def _optimized(
     before: Stream,
     block: Block,
@@ -217,64 +251,64 @@ def _optimized(
     start: tuple[Array, Array] | None = None,
 ) -> Stream:
     """Return the stream at the optimum over the columns in memory and those that arrive."""
-    n_rows = arriving.columns.n_rows
-    # in a further pass what the block brings again is taken from there
-    held = before.held.take(np.flatnonzero(~np.isin(before.held.positions, block.positions)))
-    parts, sources = [block.columns], [held.size + np.arange(block.columns.n_columns)]
-    for matrix, which in reversed(held.matrices(n_rows)):
-        parts.insert(0, criterion.standardized(matrix))
-        sources.insert(0, which)
-    order = np.concatenate(sources)
-    positions = np.concatenate([held.positions, block.positions])[order]
-    all_names = [*held.names, *block.names] if held.size else block.names
-    names = [all_names[k] for k in order] if held.size else block.names
-    pool = JoinedColumns(parts) if held.size else block.columns
-    problem = criterion.over(pool, positions, names) if held.size else arriving
-    monitor = _StreamMonitor(callback=controls.callback, positions=positions)
-    monitor.history = History(list(before.history.records))
-    if monitor.history.records:
-        monitor.started = time.perf_counter() - monitor.history[-1].seconds
-    start = _start(before, problem, positions) if start is None else start
+    pool = _pooled(before, block, criterion)
+    problem = criterion.over(pool.columns, pool.positions, pool.names) if pool.held.size else arriving
+    monitor = _monitor(before, controls, pool.positions)
+    start = _start(before, problem, pool.positions) if start is None else start
     ended = minimize(problem, controls, start, monitor, before.scale)
     scale = max(before.scale, float(np.abs(ended.model.null_gradient).max(initial=0.0)))
     check = check_saved(ended.model, ended.saved)
     weights, intercept = ended.model.coefficients(ended.saved)
     residual = problem.target.residual(model_scores(problem, weights) + intercept)
     if problem.loss.coupled:
-        intercept = intercept - intercept.mean()
+        intercept = intercept - intercept.mean()  # the classes' common score is arbitrary
+    coef = weights / pool.columns.scale[:, None]
     total_cost = problem.prices.total(check.support)
-    known = Known(
-        residual,
-        check.value,
-        check.value + problem.l0 * total_cost,
-        total_cost,
-        check.violation,
-        check.gap,
-        null_height(ended.model),
-        rounding(problem.target),
-        ended.finished,
-        ended.interrupted,
-        monitor.stopped,
-    )
-    coef = weights / pool.scale[:, None]
-    newest = positions[ended.model.order(ended.saved)]
     stream = replace(
         before,
-        intercept=intercept - pool.centre @ coef,
-        known=known,
+        intercept=intercept - pool.columns.centre @ coef,
+        known=Known(
+            residual=residual,
+            value=check.value,
+            objective=check.value + problem.l0 * total_cost,
+            total_cost=total_cost,
+            violation=check.violation,
+            gap=check.gap,
+            height=null_height(ended.model),
+            rounding=rounding(problem.target),
+            finished=ended.finished,
+            interrupted=ended.interrupted,
+            stopped=monitor.stopped,
+        ),
         scale=scale,
         way=before.way + _apart(residual, before.known.residual, problem.target.weight),
-        order=_arrivals(before.order, newest),
+        order=_arrivals(before.order, pool.positions[ended.model.order(ended.saved)]),
         history=monitor.history,
     )
-    found = promise(problem, pool.gradient(residual), _tolerance(problem.target, controls, scale))
-    place = np.argsort(order)  # of the held columns, then of the block's
-    old, new = place[: held.size], place[held.size :]
-    bag, expiry = _first_of_bag(problem, positions), stream.way + found.expiry
-    chosen = check.support
-    held = replace(held, coef=coef[old], selected=chosen[old], bag=bag[old], rank=found.rank[old], expiry=expiry[old])
-    newcomers = _Newcomers(block, np.arange(new.size), coef[new], chosen[new], bag[new], found.rank[new], expiry[new])
+    found = promise(problem, pool.columns.gradient(residual), _tolerance(problem.target, controls, scale))
+    bag, expiry = _first_of_bag(problem, pool.positions), stream.way + found.expiry
+
+    def told(which: Index) -> dict[str, Any]:
+        return {
+            "coef": coef[which],
+            "selected": check.support[which],
+            "bag": bag[which],
+            "rank": found.rank[which],
+            "expiry": expiry[which],
+        }
+
+    held = replace(pool.held, **told(pool.old))
+    newcomers = _Newcomers(block, np.arange(pool.new.size), **told(pool.new))
     return _kept(replace(stream, held=held), newcomers, buffer, whole=problem.group_l1 > 0.0)
+
+
+def _monitor(before: Stream, controls: Controls, positions: Index) -> _StreamMonitor:
+    """Return a monitor that goes on with the history and its clock."""
+    monitor = _StreamMonitor(callback=controls.callback, positions=positions)
+    if before.history.records:
+        monitor.history = History(list(before.history.records))
+        monitor.started = time.perf_counter() - before.history[-1].seconds
+    return monitor
 
 
 def _start(before: Stream, problem: LinearProblem, positions: Index) -> tuple[Array, Array] | None:

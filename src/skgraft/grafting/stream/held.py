@@ -129,14 +129,14 @@ def copied(X: Any, which: Index) -> list[Column]:
 
 @dataclass(frozen=True, eq=False)
 class Promise:
-    """What the gradients of a model's columns say: ``rank`` and ``expiry`` as in :class:`Held`.
+    """What the gradients of columns say: ``rank`` and ``expiry`` as in :class:`Held`, the latter counted from zero.
 
-    ``pull`` is the largest distance of a gradient from the subdifferential at zero; ``expiry`` counts from zero.
+    ``pull`` is the distance of each gradient from the subdifferential at zero.
     """
 
     rank: Array
     expiry: Array
-    pull: float
+    pull: Array
 
 
 def promise(problem: LinearProblem, gradient: Array, tol: float) -> Promise:
@@ -153,7 +153,7 @@ def promise(problem: LinearProblem, gradient: Array, tol: float) -> Promise:
         # a gain of slack²/2 length² must also pay the price
         charge = problem.prices.charge[problem.prices.bags.of]
         rank = np.where(length > 0.0, slack / length + np.sqrt(2.0 * problem.l0 * charge), np.inf)
-    return Promise(rank, expiry, max(0.0, -float(slack[length > 0.0].min(initial=0.0))))
+    return Promise(rank, expiry, np.where(length > 0.0, np.maximum(-slack, 0.0), 0.0))
 
 
 def _slack(problem: LinearProblem, gradient: Array) -> tuple[Array, Array]:
