@@ -15,12 +15,7 @@ from skgraft.boosting.bins import storage as storage_module
 from skgraft.boosting.growth import search as search_module
 from skgraft.boosting.threads import ALONE
 
-
-def classes(n, d, seed=0, n_classes=2):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    f = np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2] + (X[:, 3] > 0.5) + 0.3 * rng.normal(size=n)
-    return X, np.digitize(f, np.quantile(f, np.linspace(0, 1, n_classes + 1)[1:-1]))
+from .samples import classes
 
 
 def trees(model):

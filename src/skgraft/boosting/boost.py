@@ -77,6 +77,11 @@ class Ensemble:
     rest: int = 0  # trees until its next search
     explorer: Explorer | None = None
 
+    def forget_scores(self) -> None:
+        """Drop the scores of rounds that were taken back, before others take their places."""
+        n = len(self.forest.rounds) + 1
+        del self.train_score[n:], self.validation_score[n:]
+
 
 def empty_ensemble(problem: Problem) -> Ensemble:
     """Return the model without trees, which predicts the prior."""
@@ -277,6 +282,7 @@ class _Booster:
             del ensemble.forest.rounds[best:]
         n_rounds = len(ensemble.forest.rounds)
         ensemble.log = [purchase for purchase in ensemble.log if purchase.round < n_rounds]
+        ensemble.history.records[:] = [record for record in ensemble.history if record.step <= n_rounds]
         return ensemble
 
 

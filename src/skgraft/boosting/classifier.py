@@ -23,9 +23,12 @@ class GBFSClassifier(ClassifierMixin, BoostedSelector):
     Trees are grown one after the other along the negative gradient of the logistic (or multinomial) loss [1]_.  A split
     lowers the squared error Σ s_i (g_i - h(x_i))² of the gradients by its gain; to split on a feature that was never
     used before costs ``mu`` times its price, and the split with the largest gain after the price is taken if that is
-    more than nothing (eq. 14 of the paper, without its factor ½ before the squared error: ``mu`` here is twice the
-    paper's).  A feature is paid for once, for all trees and all classes; from then on it is free, also in the rest of
-    the same tree.  So features are selected while the model learns, and interactions count.
+    more than nothing.  A feature is paid for once, for all trees and all classes; from then on it is free, also in the
+    rest of the same tree.  So features are selected while the model learns, and interactions count.
+
+    The paper is followed but for this.  Its eq. 14 has half of the squared error before μ·Σφ, where ``mu`` is compared
+    with the whole decrease: the paper's μ is ``mu=2μ`` with ``mu_scale="absolute"``.  Scores begin at the prior, the
+    paper's at 0.  Leaves take a Newton step, the paper's the mean gradient (``leaf="gradient"``).
 
     Trees grow level by level, the nodes of a level from left to right.  Of equally good splits the feature with the
     lowest number is taken, then the lowest threshold, then missing values to the right.  The threshold is the
@@ -37,7 +40,7 @@ class GBFSClassifier(ClassifierMixin, BoostedSelector):
     Parameters
     ----------
     mu : float, default=0.05
-        What a unit of price must gain.
+        What a unit of price must gain: the decrease of the whole squared error, twice the paper's μ.
     mu_scale : {"relative", "absolute"}, default="relative"
         Whether ``mu`` is a share of ``mu_max_``, the smallest value at which nothing is bought, or a gain.
     n_trees : int, default=100
@@ -118,7 +121,8 @@ class GBFSClassifier(ClassifierMixin, BoostedSelector):
     feature_importances_ : ndarray of shape (n_features,)
         The share of each feature in all gains.
     train_score_, validation_score_ : ndarray of shape (n_rounds + 1,)
-        Mean loss before the first and after every round; ``validation_score_`` is None without validation rows.
+        Mean loss before the first and after every round, those included that ``early_stopping`` took back;
+        ``validation_score_`` is None without validation rows.
     n_trees_, n_iter_ : int
         Number of rounds.
     classes_ : ndarray

@@ -26,8 +26,8 @@ class GBFSRegressor(RegressorMixin, BoostedSelector):
     Parameters
     ----------
     mu, mu_scale
-        What a unit of price must gain; on the absolute scale in units of the squared gradient, which is that of y² for
-        the squared loss.
+        What a unit of price must gain: the decrease of the whole squared error of the gradients, twice the paper's μ;
+        on the absolute scale in units of the squared gradient, which is that of y² for the squared loss.
     loss : {"squared", "huber", "poisson"}, default="squared"
         ½(y - f)², Huber's function of y - f, or exp(f) - y·f for counts.
     delta : float, default=1.35

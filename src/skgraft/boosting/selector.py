@@ -190,6 +190,7 @@ class BoostedSelector(SelectorMixin, BaseEstimator):
                 ensemble.explorer = Explorer(ready.gains, self.explore, np.random.default_rng(seed))
         else:
             mu_max, ensemble = self.mu_max_, deepcopy(resume[1])
+            ensemble.forget_scores()
             scores = np.ascontiguousarray(ensemble.forest.scores(ready.data.X, ready.problem.crew).T)
             if self.n_trees < len(ensemble.forest.rounds):
                 msg = (
