@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         graft_path,
         l1_max,
     )
+    from skgraft.ranking import R2W2Selector, RFESelector, fisher_score
     from skgraft.zeronorm import L1SVC, AROMClassifier, AROMRegressor, FSVClassifier, KernelAROMClassifier, l1_svc_path
 
 __version__ = "0.1.0"
@@ -48,11 +49,14 @@ __all__ = [
     "KernelAROMClassifier",
     "MLPGraftClassifier",
     "MLPGraftRegressor",
+    "R2W2Selector",
+    "RFESelector",
     "StreamGraftClassifier",
     "StreamGraftRegressor",
     "__version__",
     "corrected_resampled_ttest",
     "datasets",
+    "fisher_score",
     "gbfs_path",
     "graft_path",
     "l1_max",
@@ -61,6 +65,9 @@ __all__ = [
 ]
 
 _HOME = {
+    "R2W2Selector": "skgraft.ranking",
+    "RFESelector": "skgraft.ranking",
+    "fisher_score": "skgraft.ranking",
     "AROMClassifier": "skgraft.zeronorm",
     "AROMRegressor": "skgraft.zeronorm",
     "Certificate": "skgraft.criterion",

@@ -54,7 +54,11 @@ class DenseDesign:
 
     def squares(self) -> Array:
         """Return the sum of squares of each feature."""
-        return np.asarray((self.rows * self.rows).sum(axis=1))
+        return self.weighted_squares(np.ones(self.n_rows))
+
+    def weighted_squares(self, weight: Array) -> Array:
+        """Return Σ_i weight_i x_ij² of each feature."""
+        return np.einsum("ji,ji,i->j", self.rows, self.rows, weight)
 
     def gram(self, squared_scale: Array | None) -> Array:
         """Return the Gram matrix of the rows of X with features scaled, X diag(z²) X'."""
@@ -108,7 +112,12 @@ class SparseDesign:
 
     def squares(self) -> Array:
         """Return the sum of squares of each feature."""
-        return np.bincount(self.X.indices, self.X.data**2, self.n_features).astype(np.float64)
+        return self.weighted_squares(np.ones(self.n_rows))
+
+    def weighted_squares(self, weight: Array) -> Array:
+        """Return Σ_i weight_i x_ij² of each feature."""
+        each = np.repeat(weight, np.diff(self.X.indptr))
+        return np.bincount(self.X.indices, each * self.X.data**2, self.n_features).astype(np.float64)
 
     def gram(self, squared_scale: Array | None) -> Array:
         """Return the Gram matrix of the rows of X with features scaled, without their densification."""

@@ -124,19 +124,19 @@ class JointPrimal:
         n, Q = z.size, self._n_classes
         X = np.empty((self._codes.size, n + 1))
         X[:, :n], X[:, n] = design.scores(np.diag(z[:, 0])), 1.0
-        H = np.empty((Q, n + 1, Q, n + 1))
+        blocks = np.empty((Q, n + 1, Q, n + 1))
         own = self._codes[:, None] == np.arange(Q)
         for k in range(Q):
             for m in range(k + 1):
                 weight = -(own[:, k] * active[:, m] + own[:, m] * active[:, k])
                 if k == m:
                     weight = active[:, k] + own[:, k] * active.sum(axis=1)
-                H[k, :, m] = (X * weight[:, None]).T @ X
-                H[m, :, k] = H[k, :, m].T
-            H[k, np.arange(n), k, np.arange(n)] += 1.0
+                blocks[k, :, m] = (X * weight[:, None]).T @ X
+                blocks[m, :, k] = blocks[k, :, m].T
+            blocks[k, np.arange(n), k, np.arange(n)] += 1.0
         size = Q * (n + 1)
         right = np.concatenate([right_u, right_b[None]]).T.ravel()
-        H = H.reshape(size, size)
+        H = blocks.reshape(size, size)
         diagonal = np.einsum("ii->i", H)
         diagonal += RIDGE * diagonal.max()
         step = cho_solve(cho_factor(H[:-1, :-1], lower=True, check_finite=False), right[:-1], check_finite=False)
