@@ -180,6 +180,25 @@ def test_descent_on_one_matrix_for_all_outputs_reaches_the_minimum(size, positiv
     assert_allclose(q.T.ravel(), model.q + H @ (w.T.ravel() - model.w0), atol=1e-9)
 
 
+@both_signs
+@pytest.mark.parametrize("size", [1, 3])
+def test_descent_on_rows_for_all_outputs_is_descent_on_their_matrix(size, positive):
+    m, n_outputs = 6, 3
+    rng = np.random.default_rng([size, 6])
+    A = random_rows(8, np.float64, m=m)
+    ridge = rng.uniform(0.0, 0.2, m)
+    G = A @ A.T + np.diag(ridge)
+    starts, norm = np.arange(0, m + 1, size), rng.uniform(0.05, 0.3, m // size)
+    l1 = rng.uniform(0.0, 0.1, m)
+    bound = block_norms(G, Penalty(l1, np.zeros(m), norm, starts))
+    q0, w0 = rng.standard_normal((n_outputs, m)), np.abs(rng.standard_normal((n_outputs, m)))
+    by_matrix, by_rows = w0.copy(), w0.copy()
+    assert targets_cd(G, m, q0.copy(), by_matrix, starts, l1, norm, bound, positive, 1e-11, 20000) < 20000
+    assert rows_cd(A, m, q0, by_rows, ridge, starts, l1, norm, bound, positive, 1e-11, 20000) < 20000
+    assert_allclose(by_rows, by_matrix, atol=1e-8)
+    assert by_rows.any()
+
+
 @every_kind
 @both_signs
 @precision
@@ -190,7 +209,7 @@ def test_descent_on_rows_reaches_the_minimum(kind, positive, dtype, seed):
     buffer = np.vstack([A, np.full((3, N), np.nan, dtype)])
     w = model.w0.copy()
     bound = block_norms(model.H, p)
-    epochs = rows_cd(buffer, M, model.q, w, p.ridge, p.starts, p.l1, p.norm, bound, positive, tol, 20000)
+    epochs = rows_cd(buffer, M, model.q[None], w[None], p.ridge, p.starts, p.l1, p.norm, bound, positive, tol, 20000)
     assert epochs < 20000
     # single precision carries its rounding into the slopes
     assert_minimal(model, w, tol if dtype == np.float64 else 2e-6)
@@ -325,7 +344,7 @@ def test_first_epoch_on_rows_and_on_sparse_columns_is_that_of_the_plain_twin(kin
     w_plain, q_plain = model.w0.copy(), model.q.copy()
     plain_gram_cd(model.H, q_plain, w_plain, p, bound, 0.0, 1)
     w = model.w0.copy()
-    assert rows_cd(A, M, model.q, w, p.ridge, p.starts, p.l1, p.norm, bound, positive, 0.0, 1) == 1
+    assert rows_cd(A, M, model.q[None], w[None], p.ridge, p.starts, p.l1, p.norm, bound, positive, 0.0, 1) == 1
     assert_allclose(w, w_plain, rtol=0.0, atol=1e-13)
     columns, w = sp.csc_array(A.T), model.w0.copy()
     sparse_cd(
@@ -346,7 +365,7 @@ def test_epochs_never_raise_the_model(kind, positive):
         gram_cd(model.H, M, q, w, p.starts, p.l1, p.norm, bound, positive, 0.0, epochs)
         by_matrix.append(model.value(w))
         w = model.w0.copy()
-        rows_cd(A, M, model.q, w, p.ridge, p.starts, p.l1, p.norm, bound, positive, 0.0, epochs)
+        rows_cd(A, M, model.q[None], w[None], p.ridge, p.starts, p.l1, p.norm, bound, positive, 0.0, epochs)
         by_rows.append(model.value(w))
     assert np.diff(by_matrix).max() <= 1e-12
     assert np.diff(by_rows).max() <= 1e-12

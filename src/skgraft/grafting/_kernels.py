@@ -286,22 +286,27 @@ def targets_penalty(w, starts, l1, norm):
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def rows_cd(A, m, q0, w, ridge, starts, l1, norm, lipschitz, positive, tol, max_epochs):
-    """Descend with H = AA' + diag(ridge), A the first m rows; sweeps the nonzero groups until they settle."""
+    """Descend with H = AA' + diag(ridge) for every output alike, A the first m rows; a group spans all outputs.
+
+    ``q0`` and ``w`` are (n_outputs, m).  Sweeps the nonzero groups until they settle.
+    """
     n_groups = starts.size - 1
-    n = A.shape[1]
+    n_outputs, n = w.shape[0], A.shape[1]
     largest = 1
     for g in range(n_groups):
         largest = max(largest, starts[g + 1] - starts[g])
-    v = np.empty(largest)
-    z = np.zeros(n, A.dtype)  # A'(w - w0)
+    v = np.empty(largest * n_outputs)
+    z = np.zeros((n_outputs, n), A.dtype)  # (w - w0)A
+    flat_w, flat_z, flat_q0 = w.reshape(w.size), z.reshape(z.size), q0.reshape(w.size)
     w0 = w.copy()
-    trail = np.empty((MEMORY + 1, m))
-    trail_z = np.empty((MEMORY + 1, n), A.dtype)
+    flat_w0 = w0.reshape(w.size)
+    trail = np.empty((MEMORY + 1, w.size))
+    trail_z = np.empty((MEMORY + 1, z.size), A.dtype)
     mix = np.empty(MEMORY)
-    w_mixed = np.empty(m)
-    z_mixed = np.empty(n)
-    trail[0] = w
-    trail_z[0] = z
+    w_mixed = np.empty(w.size)
+    z_mixed = np.empty(z.size)
+    trail[0] = flat_w
+    trail_z[0] = flat_z
     kept = 0
     nonzero_only = False
     epoch = 0
@@ -312,60 +317,66 @@ def rows_cd(A, m, q0, w, ridge, starts, l1, norm, lipschitz, positive, tol, max_
             size = starts[g + 1] - a
             bound = lipschitz[g]
             at_zero = True
-            for j in range(a, a + size):
-                if w[j] != 0.0:
-                    at_zero = False
+            for k in range(n_outputs):
+                for j in range(a, a + size):
+                    if w[k, j] != 0.0:
+                        at_zero = False
             if (nonzero_only and at_zero) or bound <= 0.0:
                 continue
             for j in range(size):
-                row = A[a + j]
-                total = z[0] * 0
-                for i in range(n):
-                    total += row[i] * z[i]
-                slope = q0[a + j] + total + ridge[a + j] * (w[a + j] - w0[a + j])
-                v[j] = soft_threshold(w[a + j] - slope / bound, l1[a + j] / bound, positive)
-            shrink = group_scale(v, size, norm[g] / bound)
-            for j in range(size):
-                new = shrink * v[j]
-                d = new - w[a + j]
-                if d != 0.0:
-                    w[a + j] = new
-                    largest_step = max(largest_step, abs(d) * bound)
-                    row = A[a + j]
+                e = a + j
+                row = A[e]
+                for k in range(n_outputs):
+                    total = row[0] * 0
                     for i in range(n):
-                        z[i] += d * row[i]
+                        total += row[i] * z[k, i]
+                    slope = q0[k, e] + total + ridge[e] * (w[k, e] - w0[k, e])
+                    v[k * size + j] = soft_threshold(w[k, e] - slope / bound, l1[e] / bound, positive)
+            shrink = group_scale(v, size * n_outputs, norm[g] / bound)
+            for j in range(size):
+                e = a + j
+                row = A[e]
+                for k in range(n_outputs):
+                    new = shrink * v[k * size + j]
+                    d = new - w[k, e]
+                    if d != 0.0:
+                        w[k, e] = new
+                        largest_step = max(largest_step, abs(d) * bound)
+                        for i in range(n):
+                            z[k, i] += d * row[i]
         epoch += 1
         if largest_step <= tol:
             if not nonzero_only:
                 break
             nonzero_only = False
             kept = 0
-            trail[0] = w
-            trail_z[0] = z
+            trail[0] = flat_w
+            trail_z[0] = flat_z
             continue
         nonzero_only = True
         kept += 1
-        trail[kept] = w
-        trail_z[kept] = z
+        trail[kept] = flat_w
+        trail_z[kept] = flat_z
         if kept == MEMORY:
             kept = 0
             if extrapolation(trail, mix):
                 combine(trail, mix, w_mixed)
                 combine(trail_z, mix, z_mixed)
-                change = penalty_value(w_mixed, starts, l1, norm) - penalty_value(w, starts, l1, norm)
-                for j in range(m):
-                    before = w[j] - w0[j]
-                    after = w_mixed[j] - w0[j]
-                    change += q0[j] * (after - before) + 0.5 * ridge[j] * (after * after - before * before)
-                for i in range(n):
-                    change += 0.5 * (z_mixed[i] * z_mixed[i] - z[i] * z[i])
+                change = targets_penalty(w_mixed.reshape(w.shape), starts, l1, norm)
+                change -= targets_penalty(w, starts, l1, norm)
+                for j in range(w.size):
+                    before = flat_w[j] - flat_w0[j]
+                    after = w_mixed[j] - flat_w0[j]
+                    change += flat_q0[j] * (after - before) + 0.5 * ridge[j % m] * (after * after - before * before)
+                for i in range(z.size):
+                    change += 0.5 * (z_mixed[i] * z_mixed[i] - flat_z[i] * flat_z[i])
                 if change < 0.0 and allowed(w_mixed, positive):
-                    for j in range(m):
-                        w[j] = w_mixed[j]
-                    for i in range(n):
-                        z[i] = z_mixed[i]
-            trail[0] = w
-            trail_z[0] = z
+                    for j in range(w.size):
+                        flat_w[j] = w_mixed[j]
+                    for i in range(z.size):
+                        flat_z[i] = z_mixed[i]
+            trail[0] = flat_w
+            trail_z[0] = flat_z
     return epoch
 
 

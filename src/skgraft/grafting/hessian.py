@@ -200,7 +200,7 @@ class FreeHessian:
 
         def minimize(q: Array, new: Array) -> None:
             if m > max(n, 1000):  # the rows themselves are smaller than their Gram matrix
-                if gram.minimize_rows(q, new, penalty, tol) < RESIDUAL_EPOCHS or m > COUPLED_WEIGHTS:
+                if gram.minimize_rows(q[None], new[None], penalty, tol) < RESIDUAL_EPOCHS or m > COUPLED_WEIGHTS:
                     return
                 d = new - w
                 q += gram.product(d) + penalty.ridge * d
@@ -253,21 +253,37 @@ class FreeHessian:
         from skgraft.grafting._kernels import targets_cd
 
         n_outputs = self.n_outputs
-        G, mean, total = self._common_gram(diagonal)
         start = w.reshape(-1, n_outputs).T
         q, new = np.ascontiguousarray(g.reshape(-1, n_outputs).T), np.ascontiguousarray(start).copy()
-        if self.intercept:
-            q -= np.outer(gb, mean)
         l1, ridge = penalty.l1[::n_outputs], penalty.ridge[::n_outputs]
-        starts, m = penalty.starts // n_outputs, l1.size
-        G[np.arange(m), np.arange(m)] += ridge.astype(G.dtype)
-        one_output = Penalty(l1, ridge, penalty.norm, starts, penalty.positive)
-        targets_cd(
-            G, m, q, new, starts, l1, penalty.norm, block_norms(G, one_output), penalty.positive, 0.3 * tol,
-            RESIDUAL_EPOCHS,
-        )  # fmt: skip
+        one_output = Penalty(l1, ridge, penalty.norm, penalty.starts // n_outputs, penalty.positive)
+        rows = self._common_rows()
+        if rows is not None:
+            mean, total = rows.mean[: l1.size], rows.total
+            if self.intercept:
+                q -= np.outer(gb, mean)
+            rows.minimize_rows(q, new, one_output, tol)
+        else:
+            G, mean, total = self._common_gram(diagonal)
+            if self.intercept:
+                q -= np.outer(gb, mean)
+            G[np.arange(l1.size), np.arange(l1.size)] += ridge.astype(G.dtype)
+            targets_cd(
+                G, l1.size, q, new, one_output.starts, l1, penalty.norm, block_norms(G, one_output), penalty.positive,
+                0.3 * tol, RESIDUAL_EPOCHS,
+            )  # fmt: skip
         db = -gb / total - (new - start) @ mean if self.intercept else np.zeros(n_outputs)
         return new.T.ravel(), db
+
+    def _common_rows(self) -> _SharedGram | None:
+        """Return the rows of all outputs, if they are dense, in their order, and smaller than their Gram matrix."""
+        block, rows = self.block, self.row[:: self.n_outputs]
+        if self._shared is None or not isinstance(block, DenseBlock) or rows.size <= max(block.rows.shape[1], 1000):
+            return None
+        if rows.size != block.rows.shape[0] or (np.diff(rows) != 1).any():
+            return None
+        self._shared.sync(block.rows)
+        return self._shared
 
     def _common_gram(self, diagonal: Array) -> tuple[NDArray[np.floating], Array, float]:
         """Return a Gram matrix over the open features that may be written to, their means, and the curvature's sum."""
@@ -488,7 +504,7 @@ class _SharedGram:
         return np.asarray(A @ (A.T @ d.astype(self._dtype)), dtype=np.float64)
 
     def minimize_rows(self, q: Array, w: Array, penalty: Penalty, tol: float) -> int:
-        """Descend on the rows without their Gram matrix; returns the epochs taken."""
+        """Descend on the rows without their Gram matrix, ``q`` and ``w`` (n_outputs, m); returns the epochs taken."""
         from skgraft.grafting._kernels import rows_cd
 
         A = self._A[: self._in_rows]
@@ -501,7 +517,7 @@ class _SharedGram:
             lipschitz = self._heights[first] + np.maximum.reduceat(penalty.ridge, first)
         return int(
             rows_cd(
-                self._A, w.size, q, w, penalty.ridge, penalty.starts, penalty.l1, penalty.norm, lipschitz,
+                self._A, w.shape[1], q, w, penalty.ridge, penalty.starts, penalty.l1, penalty.norm, lipschitz,
                 penalty.positive, 0.3 * tol, RESIDUAL_EPOCHS,
             )
         )  # fmt: skip
