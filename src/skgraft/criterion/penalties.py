@@ -130,6 +130,9 @@ class Penalty:
             return 1.0
         part, weights = self.take(outside)
         z = z[weights]
+        if not part.l1.any():
+            length = np.sqrt(part.per_group(pull[weights] ** 2))
+            return float((part.norm / length).min()) * (1.0 - np.finfo(float).eps)
         low, high = 0.0, 1.0
         for _ in range(60):
             middle = 0.5 * (low + high)
