@@ -207,7 +207,8 @@ def _header(stored: dict[str, Any]) -> str:
         "not centred), and every solver gets them in the memory order that suits it. All fit an intercept unless the "
         "row says otherwise; for snapml and liblinear, which penalise theirs, it is the weight of a constant column so "
         "large that the penalty is next to nothing, and liblinear is then stopped by its number of iterations. "
-        "scikit-learn stands for coordinate descent with squares, liblinear with two classes and saga with more."
+        "scikit-learn stands for coordinate descent with squares, liblinear with two classes and saga with more. Where "
+        "NumPy's own OpenBLAS does not know the processor, it is told, for all."
     )
 
 
