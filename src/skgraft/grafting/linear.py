@@ -168,6 +168,11 @@ class LinearModel:
             self._fresh = True
         return self._point.scores, self._gradient
 
+    def gradient_of(self, features: Index) -> Array:
+        """Return the loss gradient of some features' weights where the model is, which must have one output."""
+        residual = self._target.residual(self._point.scores)
+        return np.asarray(self.problem.columns.gradient_of(features, residual)[:, 0])
+
     def _move_to(self, point: Point) -> None:
         self._point = point
         self._fresh = False

@@ -8,6 +8,7 @@ model is exact, so that when no move is promising none is left.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,17 +32,19 @@ NEGLIGIBLE = 1e-10  # decreases below this share of the criterion are rounding
 class Moves:
     """Moves: close bag ``drop`` (or -1) and open unit ``add`` (or -1).
 
-    ``change`` is what the criterion is expected to change by, ``hope`` what it may change by at best.
+    ``change`` is what the criterion is expected to change by, ``hope`` what it may change by at best, ``curvature`` the
+    second derivative towards what is opened (0 where it is not known).
     """
 
     drop: Index
     add: Index
     change: Array
     hope: Array
+    curvature: Array
 
-    def take(self, which: Index) -> Moves:
+    def take(self, which: Any) -> Moves:
         """Return some of the moves, in the given order."""
-        return Moves(self.drop[which], self.add[which], self.change[which], self.hope[which])
+        return Moves(self.drop[which], self.add[which], self.change[which], self.hope[which], self.curvature[which])
 
 
 def polish(
@@ -80,7 +83,10 @@ def _improve(model: LinearModel, settings: Settings, monitor: Monitor) -> bool:
     order = np.argsort(moves.change, kind="stable")
     moves = moves.take(order if order.size <= EXHAUSTIVE else order[:TRIALS])
     saved = model.save()
-    for drop, add in zip(moves.drop.tolist(), moves.add.tolist(), strict=True):
+    without = _Without(model, settings, moves, saved, value)
+    for at, (drop, add) in enumerate(zip(moves.drop.tolist(), moves.add.tolist(), strict=True)):
+        if without.is_hopeless(at):
+            continue
         _apply(model, drop, add, settings)
         if model.objective() < value - NEGLIGIBLE * abs(value):
             kind = "swap" if drop >= 0 and add >= 0 else ("drop" if drop >= 0 else "graft")
@@ -88,6 +94,40 @@ def _improve(model: LinearModel, settings: Settings, monitor: Monitor) -> bool:
             return True
         model.restore(saved)
     return False
+
+
+class _Without:
+    """What is left to hope for once it is known what the criterion is without a feature, rather than estimated.
+
+    Only the gain of the feature that comes in its place is an estimate then, so that most swaps need not be tried.
+    """
+
+    def __init__(self, model: LinearModel, settings: Settings, moves: Moves, saved: Any, value: float) -> None:
+        self._model, self._settings, self._moves = model, settings, moves
+        self._saved, self._value = saved, value
+        self._hope = moves.hope.copy()
+        self._unknown = (moves.drop >= 0) & (moves.add >= 0) & (moves.curvature > 0.0)
+        if _is_exact(model):
+            self._unknown[:] = False
+
+    def is_hopeless(self, at: int) -> bool:
+        """Whether a move cannot lower the criterion."""
+        if self._unknown[at]:
+            self._look(int(self._moves.drop[at]))
+        return bool(self._hope[at] >= -NEGLIGIBLE * abs(self._value))
+
+    def _look(self, drop: int) -> None:
+        """Close a feature, note what its swaps may bring, and come back."""
+        model, mine = self._model, np.flatnonzero(self._unknown & (self._moves.drop == drop))
+        _apply(model, drop, -1, self._settings)
+        added = self._moves.add[mine]
+        slope = model.gradient_of(added)
+        pull = np.maximum((-slope if model.problem.positive else np.abs(slope)) - model.penalty.hold[added], 0.0)
+        gain = pull**2 / (2.0 * (self._moves.curvature[mine] + model.penalty.ridge[added]))
+        price = model.problem.l0 * model.problem.prices.charge[added]
+        self._hope[mine] = model.objective() - self._value + price - OPTIMISM * gain
+        self._unknown[mine] = False
+        model.restore(self._saved)
 
 
 def _apply(model: LinearModel, drop: int, add: int, settings: Settings) -> None:
@@ -168,23 +208,31 @@ def _singles(model: LinearModel, settings: Settings) -> Moves:
 
     out = np.flatnonzero(~problem.prices.kept[weights] & (w != 0.0))
     cost = problem.prices.charge
-    moves = [_additions(-1, looked_at, cost[looked_at], 0.0, gain(slope, left), model, settings)]
+    moves = [_additions(-1, looked_at, cost[looked_at], 0.0, gain(slope, left), left, model, settings)]
     for i in out:
         loss = 0.5 * w[i] ** 2 / gone[i]
         feature = int(weights[i])
         price = problem.l0 * cost[feature]
         moves.append(_drop(feature, loss - price, loss / OPTIMISM - price))
-        gained = gain(slope - w[i] / gone[i] * B[i], left + B[i] ** 2 / gone[i])
-        moves.append(_additions(feature, looked_at, cost[looked_at] - cost[feature], loss, gained, model, settings))
+        bend = left + B[i] ** 2 / gone[i]
+        gained, extra = gain(slope - w[i] / gone[i] * B[i], bend), cost[looked_at] - cost[feature]
+        moves.append(_additions(feature, looked_at, extra, loss, gained, bend, model, settings))
     return _join(moves)
 
 
 def _drop(bag: int, change: float, hope: float) -> Moves:
-    return Moves(np.array([bag]), np.array([-1]), np.array([change]), np.array([hope]))
+    return Moves(np.array([bag]), np.array([-1]), np.array([change]), np.array([hope]), np.zeros(1))
 
 
 def _additions(
-    drop: int, features: Index, extra_cost: Array, loss: float, gain: Array, model: LinearModel, settings: Settings
+    drop: int,
+    features: Index,
+    extra_cost: Array,
+    loss: float,
+    gain: Array,
+    curvature: Array,
+    model: LinearModel,
+    settings: Settings,
 ) -> Moves:
     """Return the affordable and possible ones of the moves that open each of the features."""
     fits = np.isfinite(gain)
@@ -198,7 +246,7 @@ def _additions(
     if best.size > KEPT_MOVES:
         best = best[np.argpartition(change[best], KEPT_MOVES)[:KEPT_MOVES]]
         best.sort()
-    return Moves(np.full(best.size, drop), features[best], change[best], hope[best])
+    return Moves(np.full(best.size, drop), features[best], change[best], hope[best], curvature[best])
 
 
 def _join(moves: list[Moves]) -> Moves:
@@ -207,6 +255,7 @@ def _join(moves: list[Moves]) -> Moves:
         np.concatenate([m.add for m in moves]).astype(np.intp),
         np.concatenate([m.change for m in moves]),
         np.concatenate([m.hope for m in moves]),
+        np.concatenate([m.curvature for m in moves]),
     )
 
 
@@ -227,8 +276,8 @@ def _by_removal(model: LinearModel, settings: Settings) -> Moves:
         gain = candidates.pull**2 / (2.0 * np.maximum(alone[feature] + 2.0 * candidates.ridge, 1e-300))
         lost = model.objective() - value + candidates.price
         # a bag brings more than its first member: nothing is hopeless here
-        anything = np.full(feature.size, -np.inf)
-        moves.append(Moves(np.full(feature.size, bag), candidates.unit, lost - gain, anything))
+        anything, unknown = np.full(feature.size, -np.inf), np.zeros(feature.size)
+        moves.append(Moves(np.full(feature.size, bag), candidates.unit, lost - gain, anything, unknown))
         model.restore(saved)
     model.gradient_test()
     return _join(moves)
