@@ -37,6 +37,9 @@ JITTER_LIMIT = 1e-3
 BLOCK_SWAPS = 4  # swaps of all failing rows that may fail to improve before single swaps begin
 PIVOTS = 60  # pivots before the method that cannot cycle takes over
 CORRECTIONS = 12  # rounds that take the jitter out
+LARGE_STEP = 0.1  # ridge of the first proximal-point step, as part of the mean diagonal
+SMALLER = 0.1
+STEP_ACCURACY = 1e-4
 COMPILED_ROWS = 800  # rows beyond which LAPACK's Cholesky decomposition is worth its calls
 SIGN = 1e-12  # part of the largest β below which its sign is rounding
 
@@ -190,15 +193,40 @@ def dual_violation(K: Array, bands: Bands, beta: Array, b: float) -> float:
 def _solve_shifted(
     K: Array, bands: Bands, state: State, jitter: float, shift: Array, tol: float
 ) -> tuple[Array, float, State, int]:
-    """Solve K + ridge + jitter with bands moved by ``shift``: pivoting, then the active set if it cycles."""
-    from skgraft.zeronorm.active_set import active_set
-
+    """Solve K + ridge + jitter with bands moved by ``shift``: by pivoting, unless that cycles."""
     moved = Bands(bands.lower + shift, bands.higher + shift, bands.upper, bands.ridge + jitter)
     beta, b, state, pivots = _pivoting(K)(K, moved, state, bands.pinned, 0.1 * tol)
     if pivots <= PIVOTS:
         return beta, b, state, pivots
-    beta, b, state, steps = active_set(K, moved, state, beta, bands.pinned, 0.1 * tol)
-    return beta, b, state, PIVOTS + steps
+    beta, state, more = _approach(K, bands, jitter, tol)
+    beta, b, state, steps = _surely(K, moved, state, beta, bands.pinned, 0.1 * tol)
+    return beta, b, state, pivots + more + steps
+
+
+def _approach(K: Array, bands: Bands, jitter: float, tol: float) -> tuple[Array, State, int]:
+    """Return a β near the optimum by proximal-point steps that begin large: large ones are easy for pivoting."""
+    beta, state, count = np.zeros(K.shape[0]), initial_state(bands), 0
+    level = LARGE_STEP * float(np.trace(K)) / K.shape[0]
+    level = min(level, 1.0 / float(np.median(bands.upper)) or np.inf)  # a step reaches the limits of β
+    while level > jitter:
+        shift = level * beta
+        moved = Bands(bands.lower + shift, bands.higher + shift, bands.upper, bands.ridge + level)
+        beta, _, state, pivots = _surely(K, moved, state, beta, bands.pinned, max(0.1 * tol, STEP_ACCURACY))
+        count += pivots
+        level *= SMALLER
+    return beta, state, count
+
+
+def _surely(
+    K: Array, bands: Bands, state: State, beta: Array, pinned: NDArray[np.bool_], tol: float
+) -> tuple[Array, float, State, int]:
+    """Pivot; if that cycles, go from the feasible ``beta`` by the active set, which cannot."""
+    from skgraft.zeronorm.active_set import active_set
+
+    found, b, new, pivots = _pivoting(K)(K, bands, state, pinned, tol)
+    if pivots <= PIVOTS:
+        return found, b, new, pivots
+    return active_set(K, bands, state, beta, pinned, tol)
 
 
 def _pivoting(K: Array) -> Callable[..., tuple[Array, float, State, int]]:
