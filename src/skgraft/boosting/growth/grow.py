@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from skgraft.boosting.bins import Bins
 from skgraft.boosting.growth.rows import Gradients, Node, Parted, Rows
-from skgraft.boosting.growth.screening import MOST_SURVIVORS, Screen
-from skgraft.boosting.growth.search import EXACT, Bars, Search, make_search
+from skgraft.boosting.growth.screening import MOST_OF_LARGE, MOST_SURVIVORS, Screen
+from skgraft.boosting.growth.search import EXACT, SUBTRACT_FROM, Bars, Search, make_search
 from skgraft.boosting.market import Change, Market
 from skgraft.boosting.threads import Crew
 
@@ -213,7 +213,8 @@ class _Growth:
                 if self._rows.spread(node) < lowest + best:
                     continue
                 left = priced if again else screen.survivors(self._rows, node, priced, price, best)
-                if left.size <= MOST_SURVIVORS * priced.size:
+                most = MOST_OF_LARGE if keep and node.n_rows >= SUBTRACT_FROM else MOST_SURVIVORS
+                if left.size <= most * priced.size:
                     self._add_survivors(tables, left, nodes, k, Bars(price[left], bests[[k]]))
                     continue
             everywhere.append(k)

@@ -25,7 +25,9 @@ from skgraft.boosting.growth.rows import Node, Rows
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-MOST_SURVIVORS = 0.5  # share of the features beyond which all are searched, for many nodes at once, and bounds renewed
+# Shares of the features beyond which all are searched, for many nodes at once, and bounds renewed: at small nodes, and
+# at those whose histograms would save adding up the larger of their children.
+MOST_SURVIVORS, MOST_OF_LARGE = 0.5, 0.15
 NARROW = 256  # features
 MOST_BYTES = 2**28
 SLACK = 1e-5  # of the gradient's length: more than rounding
