@@ -125,6 +125,17 @@ def test_names_may_be_given_with_a_block():
     assert output.columns.tolist() == ["f1", "g7", "g10"]
 
 
+def test_generated_names_are_taken_too():
+    model = StreamGraftRegressor(l1=0.4).partial_fit_features(X[:, :3], TARGET, names=["a", "x4", "c"])
+    with pytest.raises(ValueError, match="column 1 of this block is called 'x4', as is column 1 of the stream"):
+        model.partial_fit_features(X[:, 3:6], TARGET)
+    model.partial_fit_features(X[:, 3:4], TARGET)
+    with pytest.raises(ValueError, match="column 0 of this block is called 'x3', as is column 3 of the stream"):
+        model.partial_fit_features(X[:, 4:5], TARGET, names=["x3"])
+    model.partial_fit_features(X[:, 4:6], TARGET, names=["x03", "x4294967296"])
+    assert model.n_features_seen_ == 6
+
+
 def test_after_fit_a_table_may_have_fewer_or_more_columns_but_the_same_ones_in_their_order():
     model = StreamGraftRegressor(l1=0.4).fit(FRAME, TARGET)
     expected = GraftRegressor(l1=0.4).fit(FRAME, TARGET).predict(FRAME)
@@ -389,3 +400,9 @@ def test_progress_is_shown_on_standard_error():
     with redirect_stderr(shown):
         stream(verbose=1)
     assert "streaming: pass 1, 12 columns, 3 features" in shown.getvalue()
+    assert "grafting:" not in shown.getvalue()
+    for learn in (StreamGraftRegressor.fit, StreamGraftRegressor.partial_fit_features):
+        shown = io.StringIO()
+        with redirect_stderr(shown):
+            learn(StreamGraftRegressor(l1=0.4, verbose=1), FRAME, TARGET)
+        assert "grafting: step 1, " in shown.getvalue()

@@ -304,7 +304,7 @@ def _optimized(
 
 def _monitor(before: Stream, controls: Controls, positions: Index) -> _StreamMonitor:
     """Return a monitor that goes on with the history and its clock."""
-    monitor = _StreamMonitor(callback=controls.callback, positions=positions)
+    monitor = _StreamMonitor(callback=controls.callback, verbose=controls.verbose, positions=positions)
     if before.history.records:
         monitor.history = History(list(before.history.records))
         monitor.started = time.perf_counter() - before.history[-1].seconds

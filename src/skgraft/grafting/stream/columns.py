@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -99,7 +100,7 @@ class ColumnStream(_LinearGraft):
         """
         self._validate_params()
         with self._all_or_nothing(), threads(self.n_jobs):
-            self._take(X_block, y, names, sample_weight, fresh=False, told=False)
+            self._take(X_block, y, names, sample_weight, verbose=int(self.verbose))
             self._conclude()
         self._tell()
         return self
@@ -207,7 +208,17 @@ class ColumnStream(_LinearGraft):
             self.__dict__ = before
             raise
 
-    def _take(self, X_block: Any, y: Any, names: Any, sample_weight: Any, *, fresh: bool, told: bool) -> None:
+    def _take(
+        self,
+        X_block: Any,
+        y: Any,
+        names: Any,
+        sample_weight: Any,
+        *,
+        fresh: bool = False,
+        told: bool = False,
+        verbose: int = 0,
+    ) -> None:
         """Absorb a block: into a new stream if ``fresh``, else into the present one.
 
         ``told`` says that y and the weights are those of the block before.
@@ -228,7 +239,7 @@ class ColumnStream(_LinearGraft):
         noted = self._criterion_now()
         if before is not None and not is_same(noted, self._noted):
             before = before.distrusted(criterion.over(block.columns, block.positions, names).target)
-        self._stream = absorb(before, block, criterion, self._controls(), self.buffer)
+        self._stream = absorb(before, block, criterion, replace(self._controls(), verbose=verbose), self.buffer)
         self._given, self._noted, self._strict = given, noted, False
 
     def _read(self, X_block: Any, y: Any, sample_weight: Any, before: Given | None) -> tuple[Any, Given]:
