@@ -167,6 +167,7 @@ def _corrected(K: Array, bands: Bands, state: State, jitter: float, tol: float) 
     n_pivots = 0
     for _ in range(CORRECTIONS):
         beta, b, state, pivots = _solve_shifted(K, bands, state, jitter, jitter * beta, tol)
+        _balance(beta, state)
         n_pivots += pivots
         violation = dual_violation(K, bands, beta, b)
         stalled = violation > 0.5 * best.violation
@@ -175,6 +176,13 @@ def _corrected(K: Array, bands: Bands, state: State, jitter: float, tol: float) 
         if violation <= tol or stalled:
             break
     return best
+
+
+def _balance(beta: Array, state: State) -> None:
+    """Let the largest free β take what rounding has left of the sum, which should be zero."""
+    free = np.flatnonzero(np.abs(state) == 1)
+    if free.size:
+        beta[free[np.argmax(np.abs(beta[free]))]] -= beta.sum()
 
 
 def dual_violation(K: Array, bands: Bands, beta: Array, b: float) -> float:
