@@ -1,6 +1,7 @@
 """Gradient boosted feature selection beside its peers: time, memory, growth, and what the trees are worth.
 
     python -m benchmarks.boosting [--only race,memory] [--problems "10k x 1k"] [--quick] [--repeat 5] [--threads 1,2]
+        [--remark "how it was measured"]
 
 All grow the same number of trees of the same depth with the same bins and threads on the same array; the test log loss
 stands beside the times, so that nobody wins by fitting less.
@@ -41,10 +42,14 @@ def report(stored: dict[str, Any]) -> str:
 def _header(stored: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in stored["versions"].items())
     absent = "".join(f" Absent: {name} ({reason})." for name, reason in stored["absent"].items())
+    race = stored["sections"].get("race", [])
+    runs = sorted({cell["runs"] for row in race for cell in row["solvers"].values() if "runs" in cell})
+    how = f"{runs[0]} to {runs[-1]} runs" if len(runs) > 1 else "runs" if not runs else f"runs ({runs[0]} of each)"
+    remark = f" {stored['remark']}" if stored.get("remark") else ""
     return (
-        f"Made by `make bench` on {stored['machine']}: {versions}.{absent}\n\n"
+        f"Made by `make bench` on {stored['machine']}: {versions}.{absent}{remark}\n\n"
         f"Trees of depth {DEPTH}, at most {BINS} bins, {LEAF} rows or more in a leaf, a learning rate of {RATE:g}; "
-        "all contestants get the same array, float32 by rows or CSR. Median of runs in turns, each contestant in a "
+        f"all contestants get the same array, float32 by rows or CSR. Median of {how} in turns, each contestant in a "
         "process of its own, compilation not counted; in brackets, how many times as long as skgraft, in bold where "
         "the other is faster. A further tree costs the difference between a fit of all trees and one of a single tree, "
         "divided. LightGBM CEGB is LightGBM with `cegb_penalty_feature_coupled`; CatBoost has "
@@ -95,6 +100,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--repeat", type=int, default=5, help="timed runs of each contestant")
     parser.add_argument("--threads", default="1,2", help="numbers of threads")
     parser.add_argument("--limit", type=float, default=LIMIT, help=f"seconds that a fit may take, by default {LIMIT:g}")
+    parser.add_argument("--remark", help="a sentence on how it was measured, stored with the results")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder of the stored tables")
     given = parser.parse_args(arguments)
     given.only = given.only.split(",")
@@ -123,6 +129,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         stored = json.loads(file.read_text(encoding="utf-8"))
     absent = {booster.name: reason for booster in BOOSTERS if (reason := booster.absent)}
     stored |= {"machine": machine(), "versions": versions(), "absent": absent}
+    if given.remark is not None:
+        stored["remark"] = given.remark
     with threadpool_limits(1):
         for section in given.only:
             note(f"== {section}")
