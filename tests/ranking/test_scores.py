@@ -1,0 +1,96 @@
+"""Fisher's score, the smallest sphere and the radius-margin bound."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.optimize import approx_fprime
+from sklearn.datasets import load_iris
+from sklearn.feature_selection import SelectKBest
+
+from skgraft import R2W2Selector, fisher_score
+from skgraft.matrix import make_columns
+from skgraft.ranking import sphere
+from skgraft.ranking.radius_margin import RadiusMargin
+from skgraft.ranking.sphere import smallest_sphere
+from skgraft.zeronorm.design import make_design
+from skgraft.zeronorm.dual import class_bands
+
+
+def two_classes(seed, m, n):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((m, n))
+    return X, (X[:, 0] + X[:, 1] + 0.3 * rng.standard_normal(m) > 0).astype(int)
+
+
+def test_the_score_is_its_formula():
+    X, y = two_classes(0, 50, 6)
+    P, N = X[y == 1], X[y == 0]
+    expected = (P.mean(0) - N.mean(0)) ** 2 / (P.var(0) + N.var(0))
+    assert_allclose(fisher_score(X, y), expected)
+    assert_allclose(fisher_score(sparse.csr_array(X), y), expected)
+    assert_allclose(fisher_score(X.astype(np.float32), y), expected, rtol=1e-4)
+    assert_allclose(fisher_score(X * 1e3 + 1e9, y), expected, rtol=1e-3)
+
+
+def test_weights_are_repetitions():
+    X, y = two_classes(1, 40, 5)
+    times = np.random.default_rng(0).integers(0, 3, 40)
+    assert_allclose(fisher_score(X, y, times), fisher_score(np.repeat(X, times, axis=0), np.repeat(y, times)))
+
+
+def test_pairs_of_classes_add_up():
+    X, y = load_iris(return_X_y=True)
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    expected = sum(fisher_score(X[np.isin(y, pair)], y[np.isin(y, pair)]) for pair in pairs)
+    assert_allclose(fisher_score(X, y), expected)
+
+
+def test_columns_without_variance_have_a_score():
+    X = np.array([[1.0, 5.0], [1.0, 5.0], [2.0, 5.0], [2.0, 5.0]])
+    y = [0, 0, 1, 1]
+    assert_array_equal(fisher_score(X, y), [np.inf, 0.0])
+    assert_array_equal(SelectKBest(fisher_score, k=1).fit(X, y).get_support(), [True, False])
+    with pytest.raises(ValueError, match="one class only"):
+        fisher_score(X, [1, 1, 1, 1])
+
+
+@pytest.mark.parametrize("pivots", [40, 0])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_sphere_holds_all_points_and_touches_those_that_carry_it(monkeypatch, seed, pivots):
+    monkeypatch.setattr(sphere, "PIVOTS", pivots)
+    X = np.random.default_rng(seed).standard_normal((30, 3)) + 5.0
+    squared_radius, gamma, _ = smallest_sphere(X @ X.T)
+    centre = gamma @ X
+    distance = ((X - centre) ** 2).sum(axis=1)
+    assert distance.max() <= squared_radius * (1.0 + 1e-6)
+    assert_allclose(distance[gamma > 1e-9], squared_radius, rtol=1e-5)
+    assert_allclose(gamma.sum(), 1.0)
+
+
+@pytest.mark.parametrize("C", [np.inf, 1.0])
+def test_the_gradient_of_the_bound_is_right(C):
+    X, y = two_classes(2, 20, 30)
+    design = make_design(make_columns(X, np.full(20, 0.05), center=True, standardize=True))
+    bound = RadiusMargin(design, [class_bands(np.where(y == 1, 1.0, -1.0), ridge=0.5 / C)], 1e-9)
+    here = np.random.default_rng(0).uniform(-2.0, 0.0, 30)
+    assert_allclose(bound(here)[1], approx_fprime(here, lambda t: bound(t)[0], 1e-6), atol=1e-5)
+
+
+def test_the_bound_falls_and_the_right_features_stay():
+    X, y = two_classes(3, 40, 60)
+    selector = R2W2Selector(n_features_to_select=2).fit(X, y)
+    assert set(selector.order_) == {0, 1}
+    assert selector.scale_[selector.support_].max() == 1.0
+    assert_array_equal(selector.history_.column("n_selected"), [60, 30, 15, 7, 3])
+    once = R2W2Selector(n_features_to_select=2, halving=False).fit(X, y)
+    assert len(once.history_) == 1
+    assert once.support_.sum() == 2
+
+
+def test_a_hard_margin_on_inseparable_classes_is_refused_with_the_remedy():
+    X, y = two_classes(4, 80, 2)
+    with pytest.raises(ValueError, match="Set a finite C"):
+        R2W2Selector(C=np.inf).fit(X, y)
