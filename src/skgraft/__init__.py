@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         l1_max,
     )
     from skgraft.ranking import R2W2Selector, RFESelector, fisher_score
+    from skgraft.report import NetworkDisplay
     from skgraft.zeronorm import L1SVC, AROMClassifier, AROMRegressor, FSVClassifier, KernelAROMClassifier, l1_svc_path
 
 __version__ = "0.1.0"
@@ -49,6 +50,7 @@ __all__ = [
     "KernelAROMClassifier",
     "MLPGraftClassifier",
     "MLPGraftRegressor",
+    "NetworkDisplay",
     "R2W2Selector",
     "RFESelector",
     "StreamGraftClassifier",
@@ -84,6 +86,7 @@ _HOME = {
     "History": "skgraft.grafting",
     "MLPGraftClassifier": "skgraft.grafting",
     "MLPGraftRegressor": "skgraft.grafting",
+    "NetworkDisplay": "skgraft.report",
     "KernelAROMClassifier": "skgraft.zeronorm",
     "L1SVC": "skgraft.zeronorm",
     "corrected_resampled_ttest": "skgraft.evaluation",

@@ -202,7 +202,7 @@ def test_trials_see_the_criterion_and_its_derivatives(loss, n_outputs, free):
 
         rise = value[k] - base[k] - 0.01 * abs(at[k, 0]) - 0.02 * at[k, 0] ** 2
         assert_allclose(rise, loss_of(problem, network_at(at[k])) - loss_of(problem, net), rtol=1e-9, atol=1e-12)
-        assert_allclose(slope[k], central(lambda p: loss_of(problem, network_at(p)), at[k]), rtol=1e-5, atol=1e-8)  # noqa: B023
+        assert_allclose(slope[k], central(lambda p: loss_of(problem, network_at(p)), at[k]), rtol=1e-5, atol=1e-8)
 
         def slope_at(p, k=k):
             return _look(trials.take(np.array([k])), p[None])[1][0]

@@ -171,8 +171,8 @@ def _conclude(model: NetworkModel, settings: Settings, monitor: Monitor) -> None
         return
     before = model.objective()
     model.finish(settings.tol)
+    model.prune(generous=False)
     if model.objective() < before:
-        model.prune(generous=False)
         monitor.record(model, "optimize")
 
 

@@ -25,6 +25,7 @@ ALIKE = 0.7  # correlation beyond which two features do not come in together
 COMPARABLE = 0.3  # share of the best one's gain that its companions must bring
 STEPS = {"full": 3, "light": 1, "newest": 3, "batch": 200, "gauss_seidel": 1}
 LAST_ROUNDS, LAST_STEPS = 15, 4
+SHARP = 1e-4  # share of the tolerance that the last re-optimisation aims at: a Newton step more brings the last digits
 GAUSS_SEIDEL_SWEEPS = 5
 
 
@@ -163,7 +164,7 @@ class NetworkModel:
             batch = 1 if self.problem.connect_all else min(batch, room)
         row, features = np.divmod(ordered.unit, self.problem.columns.n_columns)
         room = ordered.unit.size if self.problem.max_units is None else self.problem.max_units - self.net.n_units
-        rows = self.problem.rows(features)
+        rows = self.problem.rows(features) * np.sqrt(self.problem.target.weight)
         length = np.sqrt(np.einsum("ij,ij->i", rows, rows)) + 1e-300
         correlation = np.abs(rows @ rows.T) / np.outer(length, length)
         chosen = [0]
@@ -216,11 +217,11 @@ class NetworkModel:
     def finish(self, violation: float) -> None:
         """Re-optimise the free weights until none violates its optimality condition by more, or nothing is gained."""
         for _ in range(LAST_ROUNDS):
-            before = self._point.value
-            if self.open_violation() <= violation:
+            before = self._point
+            if self.open_violation() <= SHARP * violation:
                 return
-            self._point = self._descent.run(self._point, self._rows, LAST_STEPS, 0.0)
-            if not self._point.value < before:
+            self._point = self._descent.run(before, self._rows, LAST_STEPS, 0.0)
+            if self._point is before:
                 return
 
     def _optimize_all(self, steps: int, movable: NDArray[np.bool_] | None = None) -> None:

@@ -43,7 +43,8 @@ def gains(
     """
     row, feature = np.divmod(units, problem.columns.n_columns)
     x = problem.rows(feature)
-    starts = [_starts(x[k], even=bool(closed.is_even(row[k]))) for k in range(units.size)]
+    weight = problem.target.weight
+    starts = [_starts(x[k], weight, even=bool(closed.is_even(row[k]))) for k in range(units.size)]
     which = np.repeat(np.arange(units.size), [len(start) for start in starts])
     z, along = _surroundings(problem, point, rows, closed, row, feature)
     penalty = problem.penalty_weight[feature]
@@ -54,10 +55,13 @@ def gains(
     return found[best], base - value[best]
 
 
-def _starts(x: Array, *, even: bool) -> Array:
+def _starts(x: Array, weight: Array, *, even: bool) -> Array:
     if not even:
         return np.zeros((1, 3))
-    thresholds = np.quantile(x, QUANTILES)
+    order = np.argsort(x, kind="stable")
+    below = np.cumsum(weight[order])
+    at = np.searchsorted(below, np.array(QUANTILES) - 1e-9)  # less rounding: repeated rows weigh as much as one
+    thresholds = x[order[np.minimum(at, x.size - 1)]]
     return np.array([[s * STEEPNESS, -s * STEEPNESS * t, 0.0] for t in thresholds for s in (1.0, -1.0)])
 
 
