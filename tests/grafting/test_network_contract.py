@@ -98,9 +98,9 @@ def test_estimators_are_selectors_and_survive_pickling(estimator):
 @pytest.mark.parametrize(
     "table",
     [
-        lambda columns: pd.DataFrame(columns),
-        lambda columns: pl.DataFrame(columns),
-        lambda columns: pa.table(columns),
+        pd.DataFrame,
+        pl.DataFrame,
+        pa.table,
         lambda columns: np.asfortranarray(np.column_stack(list(columns.values()))),
     ],
     ids=["pandas", "polars", "pyarrow", "fortran"],
