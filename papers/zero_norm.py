@@ -42,7 +42,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     quick = options.quick
     options.trials, options.splits = (4, 2) if quick else (100, 30)
-    options.polynomials, options.yeast, options.leukemia = (2, 1, 1) if quick else (paper.TRIALS, 5, 20)
+    options.polynomials, options.yeast, options.leukemia = (2, 1, 1) if quick else (paper.TRIALS, 3, 10)
     options.only = () if options.render else options.only
     if options.output is None and not quick:
         options.output = RESULTS

@@ -68,8 +68,8 @@ def leukemia_tables(tested: Sequence[Tested]) -> list[Table]:
                     "part has no say."
                 ),
                 (
-                    f"2-norm machines may have 1 to {max(SIZES)} genes; ranking, elimination, l1 and scaling are done "
-                    "anew in every fold."
+                    f"2-norm machines may have {', '.join(map(str, SIZES))} genes; ranking, elimination, l1 and "
+                    "scaling are done anew in every fold."
                 ),
                 "How the lecture's source prepared the intensities and drew its folds is not known.",
                 *_within(tested),

@@ -14,12 +14,12 @@ from sklearn.model_selection import StratifiedKFold
 
 from papers._zero_norm.machines import HARD, Array, Indices, Split, machine
 from papers._zero_norm.methods import METHODS
+from skgraft import l1_svc_path
 from skgraft.datasets import read_leukemia
-from skgraft.zeronorm.l1_svc_path import l1_svc_path
 
 RANKING, ELIMINATION, L1 = "2-norm SVM, univariate ranking", "2-norm SVM, RFE", "1-norm SVM"
-SIZES = tuple(range(1, 61))
-N_VALUES = 40  # of l1
+SIZES = (*range(1, 11), 12, 15, 17, 20, 22, 25, 28, 31, 35, 40, 50, 60)
+N_VALUES = 30  # of l1
 FOLDS = 10
 PREPARED: Mapping[str, bool] = {"as measured": False, "clipped to 100 to 16,000, logarithms": True}
 

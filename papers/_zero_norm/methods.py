@@ -27,18 +27,22 @@ def corr(X: Array, y: Array, sizes: Sequence[int]) -> Choice:
 
 def rfe(X: Array, y: Array, sizes: Sequence[int]) -> Choice:
     """Leave out the feature with the smallest weight, one at a time (section 4.3); smaller choices are parts of it."""
-    order = RFESelector(n_features_to_select=1, step=1, C=HARD, standardize=False).fit(X, y).order_
+    selector = RFESelector(n_features_to_select=1, step=1, C=HARD, standardize=False).fit(X, y)
+    order = np.argsort(selector.ranking_, kind="stable")
     return {size: order[:size] for size in sizes}
 
 
 def r2w2(X: Array, y: Array, sizes: Sequence[int]) -> Choice:
     """Choose by scaling factors that lower the bound R²W² (section 4.4)."""
-    return {size: _chosen(R2W2Selector(n_features_to_select=size, standardize=False), X, y) for size in sizes}
+    return {size: _chosen(R2W2Selector(n_features_to_select=size, C=HARD, standardize=False), X, y) for size in sizes}
 
 
 def fsv(X: Array, y: Array, sizes: Sequence[int]) -> Choice:
     """Choose by concave minimisation (Bradley and Mangasarian), alpha = 5."""
-    return {size: _chosen(FSVClassifier(size, C=np.inf, retrain=False, standardize=False), X, y) for size in sizes}
+    return {
+        size: _chosen(FSVClassifier(n_features_to_select=size, C=np.inf, retrain=False, standardize=False), X, y)
+        for size in sizes
+    }
 
 
 def l2_arom(X: Array, y: Array, sizes: Sequence[int]) -> Choice:

@@ -40,11 +40,11 @@ def error(method: str, split: Split, n_features: int) -> float:
         chosen = np.flatnonzero(selector.fit(split.X, split.y).support_)
         return linear_errors_of_classes(split, chosen)
     multi_class = "joint" if method == JOINT else "ovr"
-    options = {"multi_class": multi_class, "n_features_to_select": n_features, "standardize": False}
+    model = AROMClassifier(C=HARD, multi_class=multi_class, n_features_to_select=n_features, standardize=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", UserWarning)  # ten features need not separate: the last machine is then soft
-        model = AROMClassifier(C=HARD, **options).fit(split.X, split.y)
+        model.fit(split.X, split.y)
     return float(np.mean(model.predict(split.X_test) != split.y_test))
 
 
