@@ -72,7 +72,16 @@ def column_blocks(source: UserData, block: int = 1000, *, columns: Any = None, e
 
 
 class ColumnBlocks:
-    """Columns in blocks, to be iterated over as often as wanted; see :func:`column_blocks`.
+    """Columns in blocks, to be iterated over as often as wanted; made by :func:`column_blocks`.
+
+    Parameters
+    ----------
+    store : object
+        The opened source.
+    chosen : ndarray of int
+        The columns to give.
+    block : int
+        How many columns a block has.
 
     Attributes
     ----------
