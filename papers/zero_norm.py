@@ -13,7 +13,7 @@ from typing import Any
 from papers._storage import Section, as_json, merged, some_of, stored
 from papers._tables import Table
 from papers._zero_norm import few_report, linear_report, microarray_report, paper, polynomials_report
-from papers._zero_norm.leukemia import Tested, run_leukemia
+from papers._zero_norm.leukemia import Outcome, run_leukemia
 from papers._zero_norm.linear import Trials, run_linear
 from papers._zero_norm.microarray import Errors, Seconds, measure_seconds, run_microarrays
 from papers._zero_norm.polynomials import Learned, run_polynomials
@@ -117,7 +117,7 @@ SHOW: Mapping[str, tuple[Callable[..., Any], Callable[..., list[Table]]]] = {
     "time": (Seconds, microarray_report.time_tables),
     "yeast": (Folds, few_report.yeast_tables),
     "polynomials": (Learned, polynomials_report.tables),
-    "leukemia": (Tested, few_report.leukemia_tables),
+    "leukemia": (Outcome, few_report.leukemia_tables),
 }
 DRAW: Mapping[str, Callable[..., None]] = {
     "linear": linear_report.draw,

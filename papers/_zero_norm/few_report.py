@@ -7,7 +7,7 @@ import numpy as np
 from papers._tables import Table, written
 from papers._zero_norm import paper
 from papers._zero_norm.compare import percent
-from papers._zero_norm.leukemia import FOLDS, PREPARED, SIZES, Tested
+from papers._zero_norm.leukemia import FOLDS, PREPARED, SIZES, Outcome
 from papers._zero_norm.yeast import METHODS, Folds
 
 
@@ -46,7 +46,7 @@ def _at_few(by_kind: Mapping[tuple[str, int], Folds]) -> str:
     return f"with {fewest} features " + ", ".join(f"{method} {mean:.1f}" for method, mean in means.items())
 
 
-def leukemia_tables(tested: Sequence[Tested]) -> list[Table]:
+def leukemia_tables(tested: Sequence[Outcome]) -> list[Table]:
     """Return the lecture's table: of our repetitions the median, and the range."""
     rows = []
     for method, (cv, test, genes) in paper.LEUKEMIA.items():
@@ -82,7 +82,7 @@ def _spread(values: Sequence[int]) -> str:
     return f"{np.median(values):g} ({min(values)} to {max(values)})"
 
 
-def _within(tested: Sequence[Tested]) -> list[str]:
+def _within(tested: Sequence[Outcome]) -> list[str]:
     """Return for each method whether the lecture's line lies within what our repetitions gave."""
     remarks = []
     for method, stated in paper.LEUKEMIA.items():

@@ -25,7 +25,7 @@ PREPARED: Mapping[str, bool] = {"as measured": False, "clipped to 100 to 16,000,
 
 
 @dataclass(frozen=True)
-class Tested:
+class Outcome:
     """What one choice by cross-validation led to: errors in cross-validation and in the test, and genes."""
 
     prepared: str
@@ -68,7 +68,7 @@ def _wrong(scores: Array, y: Array) -> int:
     return int(np.count_nonzero(np.where(scores > 0.0, 1.0, -1.0) != y))
 
 
-def run_repetition(prepared: str, repetition: int) -> list[Tested]:
+def run_repetition(prepared: str, repetition: int) -> list[Outcome]:
     """Choose by cross-validation with folds of its own, and test."""
     whole = load(prepared)
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=repetition).split(whole.X, whole.y)
@@ -79,17 +79,17 @@ def run_repetition(prepared: str, repetition: int) -> list[Tested]:
         cv = np.sum([errors_by_size(part, method) for part in parts], axis=0)
         best = int(np.argmin(cv))  # the first: the fewest genes
         wrong = errors_by_size(final, method)[best]
-        found.append(Tested(prepared, method, repetition, int(cv[best]), int(wrong), SIZES[best]))
+        found.append(Outcome(prepared, method, repetition, int(cv[best]), int(wrong), SIZES[best]))
     l1s = np.array([point.l1 for point in l1_svc_path(final.X, final.y, n_values=N_VALUES, standardize=False)])
     cv = np.sum([errors_by_l1(part, l1s)[0] for part in parts], axis=0)
     best = int(np.argmin(cv))  # the first: the largest l1
     wrong_by_l1, genes = errors_by_l1(final, l1s)
-    found.append(Tested(prepared, L1, repetition, int(cv[best]), int(wrong_by_l1[best]), int(genes[best])))
+    found.append(Outcome(prepared, L1, repetition, int(cv[best]), int(wrong_by_l1[best]), int(genes[best])))
     return found
 
 
-def run_leukemia(repetitions: int, n_jobs: int) -> list[Tested]:
+def run_leukemia(repetitions: int, n_jobs: int) -> list[Outcome]:
     """Run all repetitions of both preparations."""
     jobs = [(prepared, repetition) for prepared in PREPARED for repetition in range(repetitions)]
-    found: list[list[Tested]] = Parallel(n_jobs=n_jobs)(delayed(run_repetition)(*job) for job in jobs)
+    found: list[list[Outcome]] = Parallel(n_jobs=n_jobs)(delayed(run_repetition)(*job) for job in jobs)
     return [each for part in found for each in part]

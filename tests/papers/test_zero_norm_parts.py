@@ -9,7 +9,7 @@ from papers import zero_norm
 from papers._storage import stored
 from papers._zero_norm import leukemia, linear, microarray, paper, polynomials, yeast
 from papers._zero_norm.compare import Pair, pair
-from papers._zero_norm.leukemia import Tested
+from papers._zero_norm.leukemia import Outcome
 from papers._zero_norm.linear import Trials
 from papers._zero_norm.linear_report import Results
 from papers._zero_norm.machines import Split, linear_error, linear_errors_of_classes
@@ -53,7 +53,7 @@ def made_up_sections():
         for i, method in enumerate(polynomials.METHODS)
     ]
     folds = [Folds(m, n, errors(n).tolist(), 0.1) for m in yeast.METHODS for n in paper.YEAST_FEATURES]
-    tested = [Tested(p, m, r, 1 + r, 2, 20) for p in leukemia.PREPARED for m in paper.LEUKEMIA for r in range(2)]
+    tested = [Outcome(p, m, r, 1 + r, 2, 20) for p in leukemia.PREPARED for m in paper.LEUKEMIA for r in range(2)]
     seconds = [Seconds(m, 0.01 * (i + 1)) for i, m in enumerate(("SVM", "CORR", "RFE", "FSV", "l2-AROM", "l1-AROM"))]
     return {
         "linear": {"trials": 6, "records": stored(trials)},
