@@ -39,7 +39,7 @@ def lymphoma() -> tuple[Any, Any]:
     from skgraft.datasets import read_lymphoma
 
     data = read_lymphoma(data_folder(), malignant=66)
-    return _problems.standardized(np.asarray(data.X, dtype=np.float64)), np.asarray(data.y)
+    return _problems.standardized(np.asarray(data.data, dtype=np.float64)), np.asarray(data.target)
 
 
 def cases(note: Note, *, quick: bool) -> Iterator[Case]:

@@ -36,7 +36,8 @@ FORMS = [{"C": np.inf}, {"C": np.inf, "norm": "l1"}, {}, {"errors": "zero"}, {"r
 def test_separable_classes_are_separated_by_few_features(form):
     X, y = separable()
     model = AROMClassifier(**form).fit(X, y)
-    assert model.score(X, y) == 1.0
+    soft = "errors" not in form and "C" not in form
+    assert model.score(X, y) >= (0.95 if soft else 1.0)
     assert model.support_.sum() <= 8
     assert {0, 1, 2} & set(model.order_)
     assert model.certificate_.converged
@@ -71,11 +72,11 @@ def test_exactly_as_many_features_are_selected_as_asked_for(form, r):
 
 def test_the_features_are_those_of_rounds_written_out():
     X, y = separable(1, m=20, n=60)
-    r = 5
+    r = 12
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     sign = np.where(y == 1, 1.0, -1.0)
     z, before = np.ones(60), None
-    while True:
+    for _ in range(30):
         K = (Z * z**2) @ Z.T
         v = z**2 * (Z.T @ solve_bands(K, class_bands(sign)).beta)
         size = np.abs(v)

@@ -61,6 +61,7 @@ class Primal:
         self.weights = np.zeros(X.shape[1])
         self.intercept = _first_intercept(bands, self._cost)
         self._cross: Array | None = None
+        self._factor: Any = None  # of the last Newton step's system
         self._support = np.zeros(X.shape[0], dtype=np.int8)
 
     @property
@@ -76,10 +77,12 @@ class Primal:
             inside = np.flatnonzero(np.append(which, True))
             self._cross = self._cross[np.ix_(inside, inside)]
         self._direct = direct
+        self._factor = None
 
     def solve(self, squared_scale: Array, tol: float) -> PrimalSolution:
         """Minimise from the present weights until the conditions hold within ``tol``."""
         v, b = self.weights, self.intercept
+        self._factor = None
         f = self._X @ v + b
         value = self._value(f, v, squared_scale)
         violation, steps = np.inf, 0
@@ -109,10 +112,23 @@ class Primal:
     def _violation(self, v: Array, f: Array, squared_scale: Array) -> float:
         """Return by how much scores would change if the weights followed from the slacks, as they should."""
         beta = 2.0 * self._cost * self._slack(f)
+        if self._factor is not None and np.array_equal(self._side(f), self._support):
+            return self._next_step(v, beta, squared_scale)
         total = float(2.0 * self._cost[beta != 0.0].sum())
         drift = abs(float(beta.sum())) / total if total > 0.0 else 0.0
         off = squared_scale * np.asarray(self._X.T @ beta) - v
         return float(np.abs(self._X @ off).max(initial=0.0)) + drift
+
+    def _next_step(self, v: Array, beta: Array, squared_scale: Array) -> float:
+        """Return how much another Newton step, with the factor of the last, would change a score.
+
+        On an unchanged support this is the whole distance from the optimum.  Where costs are stiff it is the measure
+        that means something: slacks are then so small that rounding alone makes weights that follow from them differ.
+        """
+        z = np.sqrt(squared_scale)
+        slope = np.append(z * np.asarray(self._X.T @ beta) - v / z, beta.sum())
+        step = cho_solve(self._factor, slope, check_finite=False)
+        return float(np.abs(self._X @ (z * step[:-1]) + step[-1]).max(initial=0.0))
 
     def _towards(
         self, v: Array, b: float, f: Array, value: float, target: tuple[Array, float, Array], squared_scale: Array
@@ -156,6 +172,7 @@ class Primal:
         except LinAlgError:
             H[diagonal, diagonal] += 1e-12 * np.trace(H) / H.shape[0]
             factor = cho_factor(H, lower=True, check_finite=False)
+        self._factor = factor
         solved = scale * cho_solve(factor, scale * right, check_finite=False)
         return solved[:-1], float(solved[-1])
 
