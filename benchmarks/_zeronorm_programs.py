@@ -38,10 +38,10 @@ ENOUGH = 5.0  # seconds after which nothing is timed again
 FORMS = ("primal", "dual")
 
 ABOUT_PROGRAMS = (
-    "The support vector machine with an l1 norm, soft at a share of the largest l1, or hard. Seconds of CPU, one thread: "
-    "the whole fit for skgraft, the solution alone for HiGHS, in the primal form (a column for each feature and sign) and "
-    "in the dual (a row for each feature); in brackets, how many times as long as skgraft, in bold where HiGHS is faster. "
-    "Last, the largest relative difference between the optima."
+    "The support vector machine with an l1 norm, soft at a share of the largest l1, or hard. Seconds of CPU, one "
+    "thread: the whole fit for skgraft, the solution alone for HiGHS, in the primal form (a column for each feature "
+    "and sign) and in the dual (a row for each feature); in brackets, how many times as long as skgraft, in bold where "
+    "HiGHS is faster. Last, the largest relative difference between the optima."
 )
 ABOUT_PATHS = (
     "From the smallest l1 that selects nothing to a hundredth of it, certificates included, beside a fit of the last "

@@ -90,12 +90,12 @@ def l1_svc_path(
 def _walk(
     model: ProgramModel, penalty_weight: Array, l1s: Array, controls: Controls
 ) -> Iterator[tuple[float, ProgramFit]]:
-    fit = None
+    fit, flat = None, False
     for l1 in l1s.tolist():
-        unchanged = model.charge(l1 * penalty_weight)
+        unchanged = flat or model.charge(l1 * penalty_weight)
         if fit is not None and unchanged:
-            value = model.program.value(np.abs(fit.weights).sum(axis=1), fit.slack)
-            fit = replace(fit, objective=value)  # violation and gap fell with the costs
+            flat = True  # no margin falls short: from here on weights stay, violation and gap fall with the costs
+            fit = replace(fit, objective=l1 * float(penalty_weight @ np.abs(fit.weights).sum(axis=1)))
         else:
             monitor = Monitor(callback=controls.callback, verbose=controls.verbose, name="column generation")
             finished = grow(model, controls, monitor)
