@@ -197,7 +197,8 @@ class MLPGraftClassifier(ClassifierMixin, _GraftedNetwork):
     max_cost : float, optional
         Largest total cost.
     max_units : int, None or "auto", default="auto"
-        Largest number of hidden units; ``"auto"`` is 40 where connections come in all together, else no limit.
+        Largest number of hidden units; ``"auto"`` is four times the number of features and at most 40 where
+        connections come in all together, else no limit.
         With ``effort="batch"`` the number of units, by default 10.
     max_connections : int, optional
         Largest number of connections from features to hidden units.

@@ -21,7 +21,7 @@ Index = NDArray[np.intp]
 
 # What "auto" stands for where one connection comes in at a time, and where all of a feature or unit do.
 L0 = {"one": 0.005, "all": 5e-4}
-UNITS: dict[str, int | None] = {"one": None, "all": 40}
+MOST_UNITS, UNITS_A_FEATURE = 40, 4  # where all connections of a unit come in together
 # min_gain as a share of l0: fits of numbers, and of many classes, fall by smaller steps than those of two classes,
 FLOOR = {"squared": 0.02, "huber": 0.02, "poisson": 0.02, "multinomial": 0.04, "logistic": 0.1, "squared_hinge": 0.1}
 FLOOR_ALL = 2.0  # but by larger ones where many connections come in together
@@ -121,14 +121,16 @@ def _choices(estimator: Any, given: Given) -> dict[str, Any]:
         "free": free,
         "connect": connect,
         "l0": l0,
-        "max_units": UNITS[connect] if limit == "auto" and estimator.effort != "batch" else _number(limit),
+        "max_units": _most_units(given.X.shape[1], connect, estimator.effort) if limit == "auto" else limit,
         "select_unit": (8 if many else 1) if estimator.select_unit == "auto" else estimator.select_unit,
         "min_gain": floor if estimator.min_gain == "auto" else float(estimator.min_gain),
     }
 
 
-def _number(limit: int | str | None) -> int | None:
-    return None if limit is None or limit == "auto" else int(limit)
+def _most_units(n_features: int, connect: str, effort: str) -> int | None:
+    if connect == "one" or effort == "batch":
+        return None
+    return min(MOST_UNITS, UNITS_A_FEATURE * n_features)
 
 
 def _require_sense(estimator: Any) -> None:

@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Derivatives = tuple[Array, Array, Array]
 
-STEPS = 40
+STEPS = 30
 REFINING_STEPS = 3  # on all samples, after a solution on some
 SOME_ROWS = 4000  # samples for that first solution, where there are more than twice as many
 STEP_LIMIT = 4.0  # the largest change of a weight in one step,
@@ -190,40 +190,40 @@ def solve(trials: Trials, tol: float) -> tuple[Array, Array]:
 
 def _newton(trials: Trials, start: Array, tol: float, steps: int) -> tuple[Array, Array]:
     """Damped Newton over three weights, all candidates side by side until each is done."""
-    p = start.copy()
+    found, least = start.copy(), np.empty(len(start))
+    at, p = np.arange(len(start)), start.copy()  # the candidates that are not done, and where they are
     value, slope, bend = _look(trials, p)
     sign = np.where(p[:, 0] != 0.0, np.sign(p[:, 0]), -np.sign(slope[:, 0]))
     damping, refused = np.full(len(p), 1e-3), np.zeros(len(p), np.intp)
-    active = np.arange(len(p))
     for _ in range(steps):
-        if not active.size:
+        step, predicted = _step(trials, p, slope, bend, sign, damping)
+        new = p + step
+        new[new[:, 0] * sign < 0.0, 0] = 0.0
+        new_value, new_slope, new_bend = _look(trials, new)
+        better = new_value < value
+        fall = value - new_value
+        p[better], value[better] = new[better], new_value[better]
+        slope[better], bend[better] = new_slope[better], new_bend[better]
+        damping = np.where(better, np.maximum(damping / 6.0, 1e-9), np.maximum(damping, 1e-6) * 8.0)
+        refused = np.where(better, 0, refused + 1)
+        arrived = better & ((fall < tol) & (predicted < 4.0 * tol) | (p[:, 0] == 0.0))
+        done = arrived | (~better & ((predicted < 1e-2 * tol) | (refused >= MOST_REFUSED)))
+        if done.any():
+            found[at[done]], least[at[done]] = p[done], value[done]
+            stay = np.flatnonzero(~done)
+            at, p, value, slope, bend = at[stay], p[stay], value[stay], slope[stay], bend[stay]
+            sign, damping, refused, trials = sign[stay], damping[stay], refused[stay], trials.take(stay)
+        if not at.size:
             break
-        step, predicted = _step(p[active], slope[active], bend[active], sign[active], damping[active], trials, active)
-        new = p[active] + step
-        new[new[:, 0] * sign[active] < 0.0, 0] = 0.0
-        new_value, new_slope, new_bend = _look(trials.take(active), new)
-        better = new_value < value[active]
-        fall = np.where(better, value[active] - new_value, 0.0)
-        won = active[better]
-        p[won], value[won], slope[won], bend[won] = new[better], new_value[better], new_slope[better], new_bend[better]
-        damping[won] = np.maximum(damping[won] / 6.0, 1e-9)
-        refused[won] = 0
-        lost = active[~better]
-        damping[lost] = np.maximum(damping[lost], 1e-6) * 8.0
-        refused[lost] += 1
-        arrived = better & ((fall < tol) & (predicted < 4.0 * tol) | (p[active, 0] == 0.0))
-        hopeless = ~better & ((predicted < 1e-2 * tol) | (refused[active] >= MOST_REFUSED))
-        active = active[~(arrived | hopeless)]
-    return p, value
+    found[at], least[at] = p, value
+    return found, least
 
 
-def _step(
-    p: Array, slope: Array, bend: Array, sign: Array, damping: Array, trials: Trials, which: Index
-) -> tuple[Array, Array]:
+def _step(trials: Trials, p: Array, slope: Array, bend: Array, sign: Array, damping: Array) -> tuple[Array, Array]:
     """Return damped Newton steps, directions of negative curvature turned round, and the fall they promise."""
     g, H = slope.copy(), bend.copy()
-    g[:, 0] += trials.l1[which] * sign + 2.0 * trials.l2[which] * p[:, 0]
-    H[:, 0, 0] += 2.0 * trials.l2[which]
+    g[:, 0] += trials.l1 * sign + 2.0 * trials.l2 * p[:, 0]
+    H[:, 0, 0] += 2.0 * trials.l2
     size, axes = np.linalg.eigh(H)
     size = np.abs(size)
     top = np.maximum(size.max(axis=1), 1e-9)[:, None]
