@@ -12,10 +12,19 @@ from skgraft.boosting import neighbourhood
 from skgraft.boosting.bins import MixedBins, find_layout, store
 from skgraft.boosting.bins import layout as layout_module
 from skgraft.boosting.bins import storage as storage_module
+from skgraft.boosting.growth import screening as screening_module
 from skgraft.boosting.growth import search as search_module
 from skgraft.boosting.threads import ALONE
 
 from .samples import classes
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _screen_small_nodes():
+    """Screen however few cells there are: the problems here are small."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(screening_module, "LEAST_CELLS", 0)
+        yield
 
 
 def trees(model):

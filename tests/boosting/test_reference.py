@@ -8,8 +8,17 @@ from numpy.testing import assert_allclose
 
 from skgraft import GBFSClassifier, GBFSRegressor
 from skgraft.boosting import bags, neighbourhood, stages
+from skgraft.boosting.growth import screening as screening_module
 
 from . import reference
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _screen_small_nodes():
+    """Screen however few cells there are: the problems here are small."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(screening_module, "LEAST_CELLS", 0)
+        yield
 
 
 def data(seed, loss, n=None, d=None, *, missing=False, categorical=False, coarse=False):

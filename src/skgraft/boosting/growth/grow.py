@@ -220,7 +220,8 @@ class _Growth:
             everywhere.append(k)
         chosen = [nodes[k] for k in everywhere]
         found: list[list[Table]] = [[] for _ in chosen]
-        bars = EXACT if screen is None or self._pool is not None else Bars(price[priced], bests[everywhere])
+        barred = screen is not None and self._pool is None and any(screen.pays(node, priced.size) for node in chosen)
+        bars = Bars(price[priced], bests[everywhere]) if barred else EXACT
         self._add(found, priced, chosen, None if again else "priced", keep=keep, bars=bars)
         for k, node, (table,) in zip(everywhere, chosen, found, strict=True):
             tables[k].append(table)

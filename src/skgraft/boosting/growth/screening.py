@@ -28,6 +28,7 @@ Index = NDArray[np.intp]
 # Shares of the features beyond which all are searched, for many nodes at once, and bounds renewed: at small nodes, and
 # at those whose histograms would save adding up the larger of their children.
 MOST_SURVIVORS, MOST_OF_LARGE = 0.5, 0.15
+LEAST_CELLS = 100_000  # features times rows of a node below which a search takes no longer than finding out
 NARROW = 256  # features
 MOST_BYTES = 2**28
 SLACK = 1e-5  # of the gradient's length: more than rounding
@@ -62,12 +63,17 @@ class Screen:
         self._bytes = 0
         self._visited: set[Hashable] = set()
 
+    @staticmethod
+    def pays(node: Node, n_features: int) -> bool:
+        """Whether so many features at a node are worth screening."""
+        return n_features * node.n_rows >= LEAST_CELLS
+
     def survivors(self, rows: Rows, node: Node, features: Index, price: Array, best: float) -> Index:
         """Return the features whose gain may exceed ``best`` and their price."""
         from skgraft.boosting._kernels import may_win
 
         memory = self._memory.get(node.path)
-        if memory is None or rows.is_flat(node):
+        if memory is None or not self.pays(node, features.size) or rows.is_flat(node):
             return features
         self._memory.move_to_end(node.path)
         along, across = rows.compare(node, memory.z, memory.exponent, memory.length)
@@ -78,7 +84,7 @@ class Screen:
 
     def remember(self, rows: Rows, node: Node, features: Index, gains: Array) -> None:
         """Note the gains of all priced features at a node, or bounds of them."""
-        if rows.is_flat(node) or self._is_passing(node):
+        if not self.pays(node, features.size) or rows.is_flat(node) or self._is_passing(node):
             return
         length = rows.length(node)
         share = np.full(self._n_features, np.inf, np.float32)
