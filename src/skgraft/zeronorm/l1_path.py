@@ -120,11 +120,15 @@ def first_l1(model: ProgramModel, controls: Controls) -> float:
         return model.objective() - l1 * size, size
 
     bound = _sufficient_l1(model, a)
-    empty, size = solve_at(2.0 * bound if bound > 0.0 else 1.0)
-    while size > 0.0:  # unpenalised features may have raised the others' gradients
-        bound *= 2.0
-        empty, size = solve_at(bound)
-    bound = _sufficient_l1(model, a)
+    if a.all():
+        empty, size = model.objective(), 0.0
+    else:
+        trial = 2.0 * bound or 1.0
+        empty, size = solve_at(trial)
+        while size > 0.0:  # unpenalised features may have raised the others' gradients
+            trial *= 2.0
+            empty, size = solve_at(trial)
+        bound = _sufficient_l1(model, a)
     l1, loss = bound, empty
     while size == 0.0:
         l1 *= 0.9 if l1 == bound else 0.5
