@@ -6,8 +6,8 @@ from skgraft.zeronorm.arom import AROMClassifier
 from skgraft.zeronorm.arom_regressor import AROMRegressor
 from skgraft.zeronorm.fsv import FSVClassifier
 from skgraft.zeronorm.kernel import KernelAROMClassifier
-from skgraft.zeronorm.l1_svc import L1SVC
 from skgraft.zeronorm.l1_path import l1_svc_path
+from skgraft.zeronorm.l1_svc import L1SVC
 from skgraft.zeronorm.monomials import Monomial
 
 __all__ = [
