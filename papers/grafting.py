@@ -5,11 +5,14 @@ was measured, ``grafting.md`` the tables, and PNG files the figures.
 """
 
 import argparse
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from papers._grafting import comparison_figures, comparison_report, irrelevant_report, paper
+from papers._grafting.algorithms import ALGORITHMS
 from papers._grafting.comparison import Run, compare, measure_times
 from papers._grafting.irrelevant import Outcome, run_irrelevant
 from papers._grafting.problems import load_problems
@@ -28,6 +31,9 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--repetitions", type=_count, help="of the irrelevant-features experiment (default 200)")
     parser.add_argument("--instances", type=_count, help="or splits of data sets A to E (default 10; for times 3)")
+    parser.add_argument(
+        "--algorithms", type=some_of(tuple(ALGORITHMS)), help="some letters, with commas: the others' results stay"
+    )
     parser.add_argument("--quick", action="store_true", help="few repetitions; stored only where --output says")
     parser.add_argument("--render", action="store_true", help="measure nothing: tables and figures from what is stored")
     parser.add_argument("--n-jobs", type=int, default=2, help="processes (default 2); times are taken with one")
@@ -59,15 +65,26 @@ def measure_irrelevant(options: argparse.Namespace) -> Section:
 def measure_error(options: argparse.Namespace) -> Section:
     """Run the comparison of figure 3."""
     problems = load_problems()
-    runs = compare(problems.present, options.instances, options.n_jobs)
-    return {"instances": options.instances, "missing": problems.missing, "records": stored(runs)}
+    runs = compare(problems.present, options.instances, options.n_jobs, options.algorithms)
+    records = stored(runs) + _others("error", options)
+    return {"instances": options.instances, "missing": problems.missing, "records": records}
 
 
 def measure_time(options: argparse.Namespace) -> Section:
     """Run the timings of table 3."""
     problems = load_problems()
-    runs = measure_times(problems.present, options.timed)
-    return {"instances": options.timed, "missing": problems.missing, "records": stored(runs)}
+    runs = measure_times(problems.present, options.timed, options.algorithms)
+    records = stored(runs) + _others("time", options)
+    return {"instances": options.timed, "missing": problems.missing, "records": records}
+
+
+def _others(name: str, options: argparse.Namespace) -> list[Any]:
+    """Return what is stored of algorithms that are not run this time."""
+    path = None if options.output is None else options.output / "grafting.json"
+    if options.algorithms is None or path is None or not path.exists():
+        return []
+    known = json.loads(path.read_text(encoding="utf-8")).get(name, {"records": []})
+    return [record for record in known["records"] if record["algorithm"] not in options.algorithms]
 
 
 MEASURE: Mapping[str, Callable[[argparse.Namespace], Section]] = {

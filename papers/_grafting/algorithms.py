@@ -11,7 +11,8 @@ from sklearn.svm import SVC
 
 from papers._grafting import paper
 from papers._grafting.descent import descend, l1_logistic, prune
-from skgraft import GraftClassifier
+from papers._grafting.network_descent import descend_network
+from skgraft import GraftClassifier, MLPGraftClassifier
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -28,6 +29,7 @@ class Trained:
     features: NDArray[np.intp] | None = None
     objective: float | None = None
     steps: int | None = None
+    converged: bool = True
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,18 @@ def descend_and_prune(X: Array, y: Labels, parameters: Parameters) -> Trained:
     return Trained(predict, np.flatnonzero(w[:-1]), end.objective, end.steps)
 
 
+def graft_network(X: Array, y: Labels, parameters: Parameters) -> Trained:
+    """Algorithm (b): a network that grows, with the library's floor on the gain of a step."""
+    model = MLPGraftClassifier(l1=parameters["l1"], l0=parameters["l0"], standardize=False).fit(X, y)
+    return Trained(model.predict, model.order_, model.objective_, model.n_iter_)
+
+
+def descend_network_and_prune(X: Array, y: Labels, parameters: Parameters) -> Trained:
+    """Algorithm (d): a fully connected network of ten units by descent, pruned at 1e-4 of the largest weight."""
+    end = descend_network(X, y.astype(np.float64), parameters["l1"])
+    return Trained(end.predict, end.features, end.objective, end.steps, converged=end.converged)
+
+
 def _svm(kernel: str) -> Callable[[Array, Labels, Parameters], Trained]:
     def train(X: Array, y: Labels, parameters: Parameters) -> Trained:
         # gamma="auto" is 1 / number of features, the default of libsvm at the paper's time
@@ -100,6 +114,7 @@ def _svm(kernel: str) -> Callable[[Array, Labels, Parameters], Trained]:
 
 L1_GRID = (0.2, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4)
 L0_GRID = (0.005, 0.001)
+NETWORK_L1_GRID = (0.1, 0.01, 1e-3, 3e-4, 3e-5, 1e-6)
 
 ALGORITHMS: dict[str, Algorithm] = {
     algorithm.key: algorithm
@@ -120,6 +135,15 @@ ALGORITHMS: dict[str, Algorithm] = {
             same_as="a",
             timed=True,
         ),
+        Algorithm(
+            "b",
+            paper.NAMES["b"],
+            graft_network,
+            paper.NETWORK,
+            [{"l1": l1, "l0": l0} for l1, l0 in product(NETWORK_L1_GRID, L0_GRID)],
+            timed=True,
+        ),
+        Algorithm("d", paper.NAMES["d"], descend_network_and_prune, paper.NETWORK, same_as="b", timed=True),
         Algorithm("c", paper.NAMES["c"], descend_and_prune, paper.LINEAR, same_as="a", timed=True),
         Algorithm("e", paper.NAMES["e"], _svm("linear"), paper.LINEAR_SVM, [{"C": C} for C in (0.001, 0.01, 0.1, 1.0)]),
         Algorithm("f", paper.NAMES["f"], _svm("rbf"), paper.RBF_SVM, [{"C": C} for C in (0.01, 0.1, 1.0, 10.0, 100.0)]),

@@ -31,6 +31,7 @@ class Run:
     objective: float | None
     steps: int | None
     selects: bool
+    converged: bool = True
 
 
 def compare(problems: Sequence[Problem], instances: int, n_jobs: int, keys: Iterable[str] | None = None) -> list[Run]:
@@ -71,6 +72,7 @@ def _run(algorithm: Algorithm, data_set: str, i: int, version: str, split: Split
         objective=trained.objective,
         steps=trained.steps,
         selects=trained.features is not None,
+        converged=trained.converged,
     )
 
 
@@ -93,12 +95,13 @@ def _cross_validated_error(
     return wrong / len(split.y)
 
 
-def measure_times(problems: Sequence[Problem], instances: int) -> list[Run]:
-    """Run the timed algorithms one after the other, once they are compiled."""
-    keys = [key for key, algorithm in ALGORITHMS.items() if algorithm.timed]
+def measure_times(problems: Sequence[Problem], instances: int, chosen: Iterable[str] | None = None) -> list[Run]:
+    """Run the timed algorithms (all, or those named) one after the other, once they are compiled."""
+    named = set(ALGORITHMS if chosen is None else chosen)
+    keys = [key for key, algorithm in ALGORITHMS.items() if algorithm.timed and key in named]
     for problem in problems:
         split = problem.instance(0)
         for key in keys:
-            if key != "c":  # nothing of it is compiled
+            if key not in {"c", "d"}:  # nothing of these is compiled
                 ALGORITHMS[key].train(split.X, split.y, ALGORITHMS[key].stated[problem.name])
     return compare(problems, instances, 1, keys)

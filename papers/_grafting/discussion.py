@@ -45,6 +45,32 @@ def of_errors(found: Runs) -> list[str]:
             f"splits the linear SVM leads the best of the others by {_svm_lead(found, CHOSEN):+.3f} with "
             f"cross-validated and {_svm_lead(found, STATED):+.3f} with the paper's parameters."
         )
+    return remarks + of_networks(found)
+
+
+def of_networks(found: Runs) -> list[str]:
+    """Return remarks on the networks: what grafting gets, and where plain descent does not converge."""
+    if not found.of("b", STATED, "A"):
+        return []
+    remarks = [
+        (
+            f"(b) with the paper's parameters: A {100 * found.mean('b', STATED, 'A', error):.2f} %, "
+            f"B {100 * found.mean('b', STATED, 'B', error):.2f} %, saliency "
+            f"{found.mean('b', STATED, 'A', saliency):.2f} and {found.mean('b', STATED, 'B', saliency):.2f}. "
+            "Ahead of everything else by far, as in the paper."
+        )
+    ]
+    shares = []
+    for name in paper.DATA_SETS:
+        runs = found.of("d", STATED, name)
+        if runs:
+            shares.append(f"{name} {sum(not run.converged for run in runs)} of {len(runs)}")
+    if shares:
+        remarks.append(
+            f"(d) did not converge, with the paper's parameters, on {', '.join(shares)} instances: descent that is "
+            "blind to the kinks at zero stops short of a point without slope. The paper has no result of (d) for C, D "
+            "and E, for that reason."
+        )
     return remarks
 
 

@@ -32,6 +32,13 @@ LINEAR = {
     "D": {"l1": 0.005, "l0": 0.001},
     "E": {"l1": 0.05, "l0": 0.001},
 }
+NETWORK = {
+    "A": {"l1": 1e-6, "l0": 0.005},
+    "B": {"l1": 1e-6, "l0": 0.005},
+    "C": {"l1": 0.1, "l0": 0.001},
+    "D": {"l1": 3e-4, "l0": 0.001},
+    "E": {"l1": 3e-5, "l0": 0.001},
+}
 LINEAR_SVM = {"A": {"C": 0.01}, "B": {"C": 0.01}, "C": {"C": 0.001}, "D": {"C": 1.0}, "E": {"C": 0.01}}
 RBF_SVM = {"A": {"C": 10.0}, "B": {"C": 0.1}, "C": {"C": 100.0}, "D": {"C": 1.0}, "E": {"C": 1.0}}
 
@@ -46,12 +53,20 @@ SECONDS: Mapping[str, Mapping[str, float]] = {
 # Section 4.4: what the text says of figure 3
 ERROR: Mapping[str, Mapping[str, str]] = {
     "a": {"A": "0.36-0.38", "B": "as A", "C": "near chance", "D": "most 0.001", "E": "near 0.25"},
+    "b": {"A": "best by far", "B": "best by far", "C": "near chance", "D": "most 0.001", "E": "near 0.25"},
     "c": {"A": "0.36-0.38", "B": "as A", "C": "near chance", "D": "most 0.001", "E": "near 0.25"},
+    "d": {"C": "not converged", "D": "not converged", "E": "not converged"},
     "e": {"A": "0.36-0.38", "B": "as A", "C": "second best", "D": "most 0.001", "E": "near 0.20"},
     "f": {"A": "poor", "B": "much better", "C": "best", "D": "most 0.001", "E": "near 0.25"},
 }
-FEATURES: Mapping[str, Mapping[str, str]] = {"a": {"D": "near 6 (1 %)", "E": "very few"}}
-SALIENCY: Mapping[str, Mapping[str, str]] = {"a": {"A": "good", "B": "very good", "C": "very poor"}}
+FEATURES: Mapping[str, Mapping[str, str]] = {
+    "a": {"D": "near 6 (1 %)", "E": "very few"},
+    "b": {"D": "near 6 (1 %)", "E": "very few"},
+}
+SALIENCY: Mapping[str, Mapping[str, str]] = {
+    "a": {"A": "good", "B": "very good", "C": "very poor"},
+    "b": {"A": "almost 1", "B": "extremely good", "C": "very poor"},
+}
 
 # Section 2.2.2
 SIGMAS = (0.5, 1.0)
