@@ -20,7 +20,7 @@ pl = pytest.importorskip("polars")
 
 ESTIMATORS = [
     AROMClassifier(),
-    AROMClassifier(multi_class="ovr", errors="zero"),
+    AROMClassifier(multi_class="ovr"),
     AROMClassifier(norm="l1"),
     AROMRegressor(),
     AROMRegressor(norm="l1", n_features_to_select=1),

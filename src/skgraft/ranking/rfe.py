@@ -22,6 +22,8 @@ from skgraft.zeronorm.linear_selector import LinearSelectingClassifier
 
 Array = NDArray[np.float64]
 
+EXACT = 1e-3  # machines are solved to this part of ``tol``: small weights are compared with each other
+
 
 class RFESelector(LinearSelectingClassifier):
     """Linear support vector machine on the features that recursive elimination leaves.
@@ -164,7 +166,7 @@ class RFESelector(LinearSelectingClassifier):
         with threads(self.n_jobs):
             columns = self._columns(X, weight, standardize=self.standardize)
             design = make_design(columns)
-            found = eliminate(design, self._bands(codes, weight), int(wanted), step, self.tol, note)
+            found = eliminate(design, self._bands(codes, weight), int(wanted), step, EXACT * self.tol, note)
         self._keep_elimination(found, History(records))
         weights = np.zeros((found.solution.weights.shape[0], self.n_features_in_))
         weights[:, found.alive] = found.solution.weights

@@ -15,7 +15,7 @@ from skgraft.zeronorm.dual import Swaps
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-JITTER = 1e-10
+JITTER = 1e-8
 PIVOTS = 40
 STEPS_PER_ROW = 50
 

@@ -241,4 +241,6 @@ class AROMClassifier(LinearSelectingClassifier, RoundsEstimator):
                 controls=controls,
             )
         self._keep_rounds(rounds, columns)
+        if self.classes_.size > 2 and self.multi_class == "joint":
+            self.intercept_ -= self.intercept_.mean()  # only their differences matter
         return self

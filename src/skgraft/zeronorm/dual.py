@@ -34,6 +34,7 @@ State = NDArray[np.int8]
 #: Ridge added for the sake of Cholesky's method, as part of the mean diagonal.  Its effect is taken out again.
 JITTER = 1e-9
 JITTER_LIMIT = 1e-3
+RIDGE_ENOUGH = 1e-6
 BLOCK_SWAPS = 4  # swaps of all failing rows that may fail to improve before single swaps begin
 PIVOTS = 60  # pivots before the method that cannot cycle takes over
 CORRECTIONS = 12  # rounds that take the jitter out
@@ -143,6 +144,8 @@ def solve_bands(K: Array, bands: Bands, *, state: State | None = None, tol: floa
     state = initial_state(bands) if state is None else state.copy()
     mean_diagonal = float(np.trace(K)) / K.shape[0]
     jitter = JITTER * mean_diagonal if mean_diagonal > 0.0 else JITTER
+    if bands.ridge.min(initial=np.inf) > RIDGE_ENOUGH * mean_diagonal:
+        jitter = 0.0  # the machine's own ridge does it
     while True:
         try:
             return _corrected(K, bands, state, jitter, tol)
