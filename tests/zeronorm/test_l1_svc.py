@@ -321,8 +321,18 @@ def test_the_path_begins_where_the_first_feature_comes_in(load, multi_class):
     X, y = load(return_X_y=True)
     path = l1_svc_path(X, y, n_values=2, multi_class=multi_class)
     assert path.n_selected[0] == 0
-    assert L1SVC(l1=path.l1s[0] * (1 - 1e-6), multi_class=multi_class).fit(X, y).support_.sum() >= 1
+    assert L1SVC(l1=path.l1s[0] * (1 - 1e-5), multi_class=multi_class).fit(X, y).support_.sum() >= 1
     assert L1SVC(l1=path.l1s[0] * (1 + 1e-6), multi_class=multi_class).fit(X, y).support_.sum() == 0
+
+
+def test_the_path_of_many_columns_begins_with_none():
+    """Classes of unequal size, for which the uniform multipliers only bound the first l1."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(96, 4026))
+    y = X[:, :5].sum(axis=1) + rng.normal(size=96) > 0.0
+    path = l1_svc_path(X, y, n_values=3, smallest=0.5)
+    assert path.n_selected[0] == 0
+    assert L1SVC(l1=path.l1s[0] * (1 - 1e-5)).fit(X, y).support_.sum() >= 1
 
 
 def test_free_features_are_there_from_the_beginning():
@@ -331,7 +341,7 @@ def test_free_features_are_there_from_the_beginning():
     a[[5, 6]] = 0.0
     path = l1_svc_path(X, y, n_values=4, penalty_weights=a)
     assert_array_equal(np.sort(path[0].features), [5, 6])
-    assert L1SVC(l1=path.l1s[0] * (1 - 1e-6), penalty_weights=a).fit(X, y).support_.sum() > 2
+    assert L1SVC(l1=path.l1s[0] * (1 - 1e-5), penalty_weights=a).fit(X, y).support_.sum() > 2
 
 
 def test_values_of_the_user_are_walked_from_the_largest():

@@ -19,7 +19,7 @@ from skgraft.zeronorm.programs import ProgramModel
 
 Array = NDArray[np.float64]
 
-ABOVE = 1.0 + 1e-7  # at the very value where the first feature comes in, none and one are as good
+ABOVE = 1.0 + 1e-6  # at the very value where the first feature comes in, none and one are as good
 NEWTON_STEPS = 50
 
 

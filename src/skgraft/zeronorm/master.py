@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 PRECISION = 1e-9  # largest infeasibility that HiGHS leaves, of the program and of its dual
-NOTHING = 1e-12  # what a weight may add to any margin of one without counting
+NOTHING = 1e-10  # what a weight may add to any margin of one without counting: a tenth of the precision
 DEVEX = 1  # HiGHS's number for approximate steepest edges
 SHORT_WALK = 500  # variables up to which these are the faster after a change of costs
 RELAXED = 1e-7  # the same where rounding does not allow for less
