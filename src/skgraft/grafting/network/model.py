@@ -17,8 +17,9 @@ from skgraft.grafting.network.wiring import Network, add_unit, connect, fully_co
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-SHORTLIST = 3  # candidates of one output that are solved in earnest before one comes in
-SHORTLIST_EVEN = 3  # and, for screen="quadratic", candidates without a gradient at zero
+SHORTLIST = 3  # candidates that are solved in earnest before one comes in
+SHORTLIST_LONG = 8  # for screen="quadratic": with even effects about, gradients tell less,
+SHORTLIST_EVEN = 3  # and so many candidates without a gradient at zero come on top
 ATTEMPTS = 3  # candidates that are tried before a step counts as one that nothing lowers
 SMALLEST_SIZE, LARGEST_SIZE = 0.05, 5.0  # of a new weight, as eq. 9 expects it
 ALIKE = 0.7  # correlation beyond which two features do not come in together
@@ -139,7 +140,7 @@ class NetworkModel:
     def weigh(self, candidates: Candidates, change: Array, batch: int) -> list[Candidates]:
         """Solve the most promising candidates in earnest; returns what to try, best first."""
         even = self._at.is_even(candidates.unit // self.problem.columns.n_columns)
-        count = max(SHORTLIST, 2 * batch)
+        count = max(SHORTLIST_LONG if self.problem.quadratic else SHORTLIST, 2 * batch)
         short = np.concatenate(
             [
                 strongest(-change, np.flatnonzero(~even), count),
