@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-STEPS_PER_ROW = 20
+STEPS_PER_ROW = 5
 
 
 def active_set(

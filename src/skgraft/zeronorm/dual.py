@@ -33,6 +33,7 @@ State = NDArray[np.int8]
 
 #: Ridge added for the sake of Cholesky's method, as part of the mean diagonal.  Its effect is taken out again.
 JITTER = 1e-9
+BOXED_JITTER = 1e-6  # the same with limits of β, where K is often singular: exact solutions then need more of it
 JITTER_LIMIT = 1e-3
 RIDGE_ENOUGH = 1e-6
 BLOCK_SWAPS = 4  # swaps of all failing rows that may fail to improve before single swaps begin
@@ -143,7 +144,8 @@ def solve_bands(K: Array, bands: Bands, *, state: State | None = None, tol: floa
     """Solve a machine given by bands; see :func:`solve_dual`."""
     state = initial_state(bands) if state is None else state.copy()
     mean_diagonal = float(np.trace(K)) / K.shape[0]
-    jitter = JITTER * mean_diagonal if mean_diagonal > 0.0 else JITTER
+    share = JITTER if np.isinf(bands.upper).all() else BOXED_JITTER
+    jitter = share * mean_diagonal if mean_diagonal > 0.0 else share
     if bands.ridge.min(initial=np.inf) > RIDGE_ENOUGH * mean_diagonal:
         jitter = 0.0  # the machine's own ridge does it
     while True:
