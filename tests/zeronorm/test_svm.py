@@ -110,8 +110,8 @@ def test_a_hard_margin_on_inseparable_data_has_a_violation_beyond_all_doubt():
 def test_the_state_of_a_solution_is_solved_in_one_pivot():
     X, y = two_classes(5, 30, 60)
     K = X @ X.T
-    first = solve_dual(K, y, 0.01)
-    again = solve_dual(K, y, 0.01, state=first.state)
+    first = solve_dual(K, y)
+    again = solve_dual(K, y, state=first.state)
     assert again.n_pivots == 1
     assert_allclose(again.beta, first.beta)
 
