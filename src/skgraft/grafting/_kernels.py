@@ -591,11 +591,11 @@ def softmax_cd(
                     continue
             for j in range(size):
                 e = a + j
-                k, c = np.uintp(output[e]), np.uintp(column[e])
+                o, c = np.uintp(output[e]), np.uintp(column[e])
                 slope = q0[e] + ridge[e] * (w[e] - w0[e])
                 for i in range(np.uintp(columns[c]), np.uintp(columns[c + ONE])):
                     r = np.uintp(rows[i])
-                    slope += data[i] * s[r] * P[r, k] * (z[k, r] - t[r])
+                    slope += data[i] * s[r] * P[r, o] * (z[o, r] - t[r])
                 v[j] = soft_threshold(w[e] - slope / bound, l1[e] / bound, positive)
             shrink = group_scale(v, size, norm[g] / bound)
             for j in range(size):
@@ -603,13 +603,13 @@ def softmax_cd(
                 new = shrink * v[j]
                 d = new - w[e]
                 if d != 0.0:
-                    k, c = np.uintp(output[e]), np.uintp(column[e])
+                    o, c = np.uintp(output[e]), np.uintp(column[e])
                     w[e] = new
                     largest_step = max(largest_step, abs(d) * bound)
                     for i in range(np.uintp(columns[c]), np.uintp(columns[c + ONE])):
                         r = np.uintp(rows[i])
-                        z[k, r] += d * data[i]
-                        t[r] += P[r, k] * d * data[i]
+                        z[o, r] += d * data[i]
+                        t[r] += P[r, o] * d * data[i]
         epoch += 1
         if largest_step <= tol:
             if not nonzero_only:
