@@ -81,6 +81,7 @@ def _errors(found: Results, data: str, n_splits: int) -> Table:
             MARK,
             _UNKNOWN[data],
             f"Here: {main}. Without selection on {len(many)} splits: {written(*percent(many), 2)} percent.",
+            "RFE and R2W2 have C = 1000 in their own machines; the paper has infinity.",
             (
                 "A linear program has at most as many weights as rows. Where FSV is asked for more genes than its "
                 "first program uses, the others are taken in their order."
