@@ -143,7 +143,7 @@ def _variants(found: Results) -> Table:
             (
                 "R2W2, the slowest, was not run with the second scaling, and its own C was not varied: what its rows "
                 "owe to C = 1000 is not known. The naive choice by the 1-norm errs more with 30 points than with 20 in "
-                "the paper alone; ours ends at the optimum of its program, which a certificate proves."
+                "the paper alone."
             ),
             (
                 "The deviation of the irrelevant features, 20, is of no account: all features are scaled to deviation "
