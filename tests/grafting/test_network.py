@@ -249,7 +249,7 @@ def test_without_penalties_growth_stops_at_the_largest_number_of_connections(con
         ({"max_cost": 3.0, "feature_costs": [1, 2, 3, 4, 5, 6, 7, 8]}, lambda model: model.total_cost_ <= 3.0),
         ({"select_unit": 3, "max_features": 4}, lambda model: model.support_.sum() <= 4),
     ],
-    ids=str,
+    ids=["units", "features", "cost", "features_by_threes"],
 )
 def test_limits_are_kept(limit, found):
     X, y = make_friedman1(200, n_features=8, noise=0.5, random_state=0)
