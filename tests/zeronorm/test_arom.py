@@ -59,6 +59,18 @@ def test_the_log_criterion_never_rises(C):
     assert (np.diff(objective)[lengthened:] <= 1e-6 * np.abs(objective).max()).all()
 
 
+@pytest.mark.parametrize("norm", ["l2", "l1"])
+def test_norm_and_count_of_errors_never_rise_together(norm):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((60, 4))
+    y = (X[:, 0] + 0.8 * rng.standard_normal(60) > 0).astype(int)
+    model = AROMClassifier(norm=norm, minimise="errors", C=1.0).fit(X, y)
+    objective = model.history_.column("objective")
+    assert len(objective) > 2
+    assert (np.diff(objective) <= 1e-6 * np.abs(objective).max()).all()
+    assert objective[-1] < objective[0]
+
+
 @pytest.mark.parametrize("form", [*FORMS, {"multi_class": "ovr"}, {"multi_class": "naive"}], ids=str)
 @pytest.mark.parametrize("r", [1, 4, 150])
 def test_exactly_as_many_features_are_selected_as_asked_for(form, r):

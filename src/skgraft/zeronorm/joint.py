@@ -14,7 +14,15 @@ from scipy.linalg import cho_factor, cho_solve
 from skgraft.zeronorm.design import Design
 from skgraft.zeronorm.dual import JITTER, JITTER_LIMIT, SIGN, Swaps, class_bands, solve_bands
 from skgraft.zeronorm.joint_primal import JointPrimal
-from skgraft.zeronorm.machines import DUAL_ROWS, DUAL_SHARE, NO_SLACK, SPARSE_DUAL_ROWS, MachineSolution, slack_loss
+from skgraft.zeronorm.machines import (
+    DUAL_ROWS,
+    DUAL_SHARE,
+    NO_SLACK,
+    SPARSE_DUAL_ROWS,
+    MachineSolution,
+    half_squares,
+    slack_loss,
+)
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -72,7 +80,14 @@ class JointMachine:
         """Multiply the scale of each slack by its size."""
         self._ridge = self._first_ridge * (self._slack**2 + NO_SLACK**2)
         self._primal = None
+
+    def count_errors(self) -> None:
+        """State the loss as the zero-norm of the slack."""
         self._log_loss = True
+
+    def norm_of(self, weights: Array) -> float:
+        """Return ½ Σ w²."""
+        return half_squares(weights)
 
     def solve(self, design: Design, squared_scale: Array | None, tol: float) -> MachineSolution:
         """Solve with features multiplied by their scales."""

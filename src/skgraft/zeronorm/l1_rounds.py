@@ -119,7 +119,14 @@ class L1Machine:
         """Multiply the scale of each slack by its size: price/slack, and none at all where there was none."""
         shown = self._slack > 0.0
         self._price = np.where(shown, self._first / (EPSILON + np.where(shown, self._slack, 1.0)), np.inf)
+
+    def count_errors(self) -> None:
+        """State the loss as the zero-norm of the slack."""
         self._log_loss = True
+
+    def norm_of(self, weights: Array) -> float:
+        """Return Σ |w|."""
+        return float(np.abs(weights).sum())
 
     def solve(self, design: Design, squared_scale: Array | None, tol: float) -> MachineSolution:
         """Solve with features multiplied by their scales, exactly; a violation of infinity says inseparable."""

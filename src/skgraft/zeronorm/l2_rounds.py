@@ -138,6 +138,8 @@ class _Run:
         """Solve, rescale, drop, until there is nothing to change."""
         controls = self._controls
         squared_scale: Array | None = None
+        if controls.rescale_errors:
+            self._machine.count_errors()
         last_top, same = np.empty(0, np.intp), 0
         for _ in range(controls.max_iter):
             now, alive = self._solve(squared_scale)
@@ -168,7 +170,7 @@ class _Run:
         size = feature_size(solution.weights)
         alive = nonzero(size)
         n_alive = int(np.count_nonzero(alive))
-        value = log_criterion(size[alive], self._n_features, solution.loss)
+        value = _criterion(self._controls, self._machine, solution, size[alive], self._n_features)
         self.before, self.latest = (
             self.latest,
             _Round(self._design.features, size, solution, n_alive, value, float(n_alive)),
@@ -232,7 +234,7 @@ def _conclude(
         by_feature = np.zeros(full.n_features)
         by_feature[order] = size
         scale = None if controls.retrain else np.maximum(by_feature[alive] ** 2, np.finfo(float).tiny)
-        solution = _machine_on(full.keep(alive), machine, scale, controls.tol)
+        solution = _machine_on(full.keep(alive), machine, scale, controls)
     weights = np.zeros((solution.intercept.size, full.n_features))
     if alive.size:
         part = solution.weights if solution.weights.shape[1] == alive.size else _restricted(run.latest, alive)
@@ -245,7 +247,7 @@ def _conclude(
         alive=alive,
         order=order,
         history=monitor.history,
-        objective=log_criterion(feature_size(weights)[alive], full.n_features, solution.loss),
+        objective=_criterion(controls, machine, solution, feature_size(weights)[alive], full.n_features),
         kkt_violation=solution.violation,
         converged=run.settled and worst <= 10.0 * controls.tol,
     )
@@ -256,7 +258,7 @@ def retrained(
 ) -> Rounds:
     """Return the same features with the weights of a fresh machine, on their own scale."""
     full = make_design(columns)
-    solution = _machine_on(full.keep(rounds.alive), machine, None, controls.tol)
+    solution = _machine_on(full.keep(rounds.alive), machine, None, controls)
     weights = np.zeros((solution.intercept.size, full.n_features))
     weights[:, rounds.alive] = solution.weights
     return replace(
@@ -271,9 +273,21 @@ def _restricted(last: _Round, alive: Indices) -> Array:
     return last.solution.weights[:, np.isin(last.features, alive, assume_unique=True)]
 
 
-def _machine_on(design: Design, machine: Machine, squared_scale: Array | None, tol: float) -> MachineSolution:
+def _criterion(controls: RoundControls, machine: Machine, solution: MachineSolution, size: Array, n: int) -> float:
+    """Return what the rounds minimise: the log criterion, or with all features at their own scale, norm and loss."""
+    if controls.rescale_features:
+        return log_criterion(size, n, solution.loss)
+    return machine.norm_of(solution.weights) + solution.loss
+
+
+def _machine_on(
+    design: Design, machine: Machine, squared_scale: Array | None, controls: RoundControls
+) -> MachineSolution:
     """Solve the machine afresh on the chosen features; without a margin between the classes, with the least slack."""
-    solution = machine.afresh().solve(design, squared_scale, tol)
+    fresh, tol = machine.afresh(), controls.tol
+    if controls.rescale_errors:
+        fresh.count_errors()
+    solution = fresh.solve(design, squared_scale, tol)
     if not (machine.hard and solution.violation > INSEPARABLE):
         return solution
     msg = (

@@ -64,8 +64,14 @@ class Machine(Protocol):
     def keep(self, which: Mask) -> None:
         """Forget about the other features."""
 
+    def count_errors(self) -> None:
+        """State the loss as the zero-norm of the slack (q = 0)."""
+
     def rescale_errors(self) -> None:
         """Multiply the scale of each slack by its size (q = 0)."""
+
+    def norm_of(self, weights: Array) -> float:
+        """Return what weights cost on features at their own scale."""
 
     def afresh(self, *, softened: float = 0.0) -> Machine:
         """Return the machine at its start; ``softened`` is a ridge where there is none."""
@@ -77,6 +83,11 @@ def slack_loss(slack: Array, ridge: Array, *, log: bool) -> float:
     squares = slack[priced] ** 2
     size = np.log(squares + NO_SLACK**2) if log else squares
     return float((size / (2.0 * ridge[priced])).sum())
+
+
+def half_squares(weights: Array) -> float:
+    """Return ½ Σ w²."""
+    return 0.5 * float((weights * weights).sum())
 
 
 class IndependentMachines:
@@ -122,7 +133,14 @@ class IndependentMachines:
             for first, slack in zip(self._first, self._slack, strict=True)
         ]
         self._primal = None
+
+    def count_errors(self) -> None:
+        """State the loss as the zero-norm of the slack."""
         self._log_loss = True
+
+    def norm_of(self, weights: Array) -> float:
+        """Return ½ Σ w²."""
+        return half_squares(weights)
 
     def solve(self, design: Design, squared_scale: Array | None, tol: float) -> MachineSolution:
         """Solve with features multiplied by their scales."""
