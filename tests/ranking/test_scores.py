@@ -90,6 +90,21 @@ def test_the_bound_falls_and_the_right_features_stay():
     assert once.support_.sum() == 2
 
 
+def test_only_ratios_of_scales_count():
+    X, y = two_classes(5, 60, 4)
+    design = make_design(make_columns(X, np.full(60, 1.0 / 60.0), center=True, standardize=True))
+    bound = RadiusMargin(design, [class_bands(np.where(y == 1, 1.0, -1.0), ridge=0.5)], 1e-9)
+    here = np.array([0.0, -0.5, -1.0, -0.2])
+    assert_allclose(bound(here - 2.0)[0], bound(here)[0])
+    assert abs(bound(here)[1].sum()) <= 1e-9
+
+
+def test_inseparable_classes_still_tell_features_from_noise():
+    X, y = two_classes(6, 120, 30)
+    y = np.where(np.random.default_rng(0).random(120) < 0.1, 1 - y, y)
+    assert set(R2W2Selector(n_features_to_select=2).fit(X, y).order_) == {0, 1}
+
+
 def test_a_hard_margin_on_inseparable_classes_is_refused_with_the_remedy():
     X, y = two_classes(4, 80, 2)
     with pytest.raises(ValueError, match="Set a finite C"):

@@ -50,6 +50,7 @@ class RadiusMargin:
         """Return the bound and its gradient."""
         design = self._design
         s2 = np.exp(2.0 * log_scale)
+        s2 *= s2.size / s2.sum()  # only ratios count: otherwise larger scales would just make slack cheaper
         K = design.gram(s2)
         squared_radius, gamma, self._on_sphere = smallest_sphere(K, self._on_sphere)
         squared_radius = max(squared_radius, np.finfo(float).tiny)
@@ -63,7 +64,7 @@ class RadiusMargin:
             squared_weights = float(beta @ (K @ beta) + each.ridge @ beta**2)
             value += float(np.log(squared_weights)) / len(self._bands)
             slope -= 2.0 * s2 * design.weights(beta) ** 2 / squared_weights / len(self._bands)
-        return value, slope
+        return value, slope - s2 / s2.size * slope.sum()
 
     def _radius_slope(self, s2: Array, gamma: Array) -> Array:
         centre = self._design.weights(gamma)

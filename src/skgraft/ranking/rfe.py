@@ -96,7 +96,7 @@ class RFESelector(LinearSelectingClassifier):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> selector = RFESelector(n_features_to_select=4).fit(X, y)
     >>> selector.get_support(indices=True)
-    array([ 7, 10, 20, 21])
+    array([ 6, 13, 19, 23])
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
