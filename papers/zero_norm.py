@@ -22,6 +22,8 @@ from papers._zero_norm.yeast import Folds, run_yeast
 RESULTS = Path(__file__).parent / "results"
 EXPERIMENTS = ("linear", "genes", "time", "yeast", "polynomials", "leukemia")
 TITLES = {
+    "linear": "Table 1",
+    "polynomials": "Figure 1",
     "genes": "Tables 2 and 3",
     "time": "Training times",
     "yeast": "In place of table 4",
@@ -147,6 +149,9 @@ def page(sections: Mapping[str, Section]) -> str:
         parts += [table.markdown() for table in tables(name, section)]
         if name in FIGURES and "missing" not in section:
             parts.append(f"![{name}]({FIGURES[name]})\n")
+    absent = [TITLES[name] for name in EXPERIMENTS if name not in sections]
+    if absent:
+        parts.append(f"Not run yet: {', '.join(absent)}.\n")
     return "\n".join(parts)
 
 

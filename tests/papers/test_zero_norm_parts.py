@@ -94,7 +94,9 @@ def test_an_experiment_without_its_data_says_so(tmp_path, monkeypatch):
         assert section["records"] == []
         assert "set the environment variable SKGRAFT_DATA" in zero_norm.tables(name, section)[0].markdown()
     zero_norm.store({"yeast": section}, tmp_path)
-    assert "left out" in (tmp_path / "zero_norm.md").read_text(encoding="utf-8")
+    page = (tmp_path / "zero_norm.md").read_text(encoding="utf-8")
+    assert "left out" in page
+    assert "Not run yet: Table 1, Tables 2 and 3, Training times, Figure 1, The lecture." in page
 
 
 def test_ours_differ_by_more_than_three_combined_standard_errors():
