@@ -20,7 +20,7 @@ Term = tuple[int, ...]
 class PolynomialProblem(SelectionProblem):
     """A two-class problem whose label is the sign of a known polynomial.
 
-    Attributes
+    Parameters
     ----------
     data, target, informative, copies_of, feature_names
         As in :class:`SelectionProblem`; informative are the features that some term holds.

@@ -17,7 +17,7 @@ _ALTERNATIVES = ("two-sided", "less", "greater")
 class CorrectedTTest:
     """The result of a corrected resampled t-test.
 
-    Attributes
+    Parameters
     ----------
     statistic : float
         The mean difference in corrected standard errors.

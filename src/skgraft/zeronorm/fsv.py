@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 class FSVClassifier(ProgramClassifier):
     """Linear classifier with few features by concave minimisation (FSV).
 
-    Approximates the number of features by a concave function of the sizes v_j = Σ_k |w_kj| of their weights and
+    Approximates the number of features by a concave function of the sizes ``v_j = Σ_k |w_kj|`` of their weights and
     minimises, over standardised features::
 
         Σ_j (1 - exp(-alpha v_j)) + C Σ_i s_i max(0, 1 - y_i (w·x_i + b))

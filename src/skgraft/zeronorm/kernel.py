@@ -50,7 +50,7 @@ class KernelAROMClassifier(LinearSelectingClassifier):
     whose scales would leave so little of the data that all of them would vanish together.
 
     More than two classes are treated one against the rest with one z for all, so that they share monomials.  The paper
-    adds up |v_k| there; squares are what kernels can add up.  For two classes there is no difference.
+    adds up ``|v_k|`` there; squares are what kernels can add up.  For two classes there is no difference.
 
     Features are divided by their root mean square and not centred, since a monomial of centred features is a sum of
     many monomials of the original ones.  Constant columns are not used, nor are columns that repeat an earlier one up

@@ -33,7 +33,7 @@ _BLOCK = 2**22  # numbers in memory at a time when scores are made
 class Monomial:
     """A product of features and its weights.
 
-    Attributes
+    Parameters
     ----------
     name : str
         Such as ``"x0 x2^2"``.
