@@ -42,9 +42,9 @@ class L1SVC(ProgramClassifier):
         C(w, b) = 1/Σs Σ_i s_i max(0, 1 - y_i (w·x_i + b)) + l1 Σ_j a_j |w_j|
 
     which is a linear program [1]_.  It is solved by column generation: a program over few features gives every sample
-    its multiplier a_i between 0 and s_i/Σs, and a feature outside comes in if ``|Σ_i a_i y_i x_ij| > l1 a_j``, which is the
-    gradient test of grafting.  The fit ends when no feature wants to come in, hence at the optimum over all features,
-    which ``certificate_`` proves.
+    its multiplier a_i between 0 and s_i/Σs, and a feature outside comes in if ``|Σ_i a_i y_i x_ij| > l1 a_j``, which is
+    the gradient test of grafting.  The fit ends when no feature wants to come in, hence at the optimum over all
+    features, which ``certificate_`` proves.
 
     Parameters
     ----------
