@@ -35,9 +35,10 @@ class R2W2Selector(LinearSelectingClassifier):
     ----------
     n_features_to_select : int, optional
         How many features are to be left, by default half of them but at least ten.
-    C : float, default=1.0
+    C : float, default=100.0
         What squared slack costs; infinity is the hard margin for which the bound was proved, for classes
-        that can be separated.  Slack counts in W, as a ridge on the kernel, and not in R.
+        that can be separated.  Slacks are coordinates of their own: a ridge of 1/(2C) on the kernel, in W and in R.
+        The more the classes overlap, the less the bound says about features.
     halving : bool, default=True
         Whether descents are repeated; otherwise the features with the largest scales after one are selected.
     standardize : bool, default=True
@@ -103,7 +104,7 @@ class R2W2Selector(LinearSelectingClassifier):
         self,
         *,
         n_features_to_select: int | None = None,
-        C: float = 1.0,
+        C: float = 100.0,
         halving: bool = True,
         standardize: bool = True,
         class_weight: Any = None,
@@ -144,7 +145,9 @@ class R2W2Selector(LinearSelectingClassifier):
             columns = self._columns(X, weight, standardize=self.standardize)
             design = make_design(columns)
             try:
-                found = descend(design, bands, int(wanted), halving=self.halving, tol=self.tol)
+                found = descend(
+                    design, bands, int(wanted), halving=self.halving, tol=self.tol, slack_radius=0.5 / float(self.C)
+                )
             except InseparableError:
                 msg = "No hyperplane separates the classes, which C=inf (a hard margin) asks for. Set a finite C."
                 raise InseparableError(msg) from None

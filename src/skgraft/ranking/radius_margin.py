@@ -37,10 +37,14 @@ class Descent:
 
 
 class RadiusMargin:
-    """log R² + log W², averaged over machines, as a function of log scales."""
+    """log R² + log W², averaged over machines, as a function of log scales.
 
-    def __init__(self, design: Design, bands: list[Bands], tol: float) -> None:
+    ``slack_radius`` is what the coordinates of slacks, each 1/(2C) squared, may add to R².
+    """
+
+    def __init__(self, design: Design, bands: list[Bands], tol: float, slack_radius: float = 0.0) -> None:
         self._design = design
+        self._slack_radius = slack_radius
         self._bands = bands
         self._tol = tol
         self._states = [initial_state(each) for each in bands]
@@ -53,7 +57,7 @@ class RadiusMargin:
         s2 *= s2.size / s2.sum()  # only ratios count: otherwise larger scales would just make slack cheaper
         K = design.gram(s2)
         squared_radius, gamma, self._on_sphere = smallest_sphere(K, self._on_sphere)
-        squared_radius = max(squared_radius, np.finfo(float).tiny)
+        squared_radius = max(squared_radius, np.finfo(float).tiny) + self._slack_radius
         value = float(np.log(squared_radius))
         slope = self._radius_slope(s2, gamma) / squared_radius
         for q, each in enumerate(self._bands):
@@ -71,7 +75,9 @@ class RadiusMargin:
         return 2.0 * s2 * (self._design.weighted_squares(gamma) - centre**2)
 
 
-def descend(design: Design, bands: list[Bands], n_wanted: int, *, halving: bool, tol: float) -> Descent:
+def descend(
+    design: Design, bands: list[Bands], n_wanted: int, *, halving: bool, tol: float, slack_radius: float = 0.0
+) -> Descent:
     """Lower the bound, remove the half of the features with the smallest scales, and repeat.
 
     Without halving one descent is all, and the features with the largest scales are kept.
@@ -82,7 +88,7 @@ def descend(design: Design, bands: list[Bands], n_wanted: int, *, halving: bool,
     while True:
         limits = [(LEAST, 0.0)] * design.n_features
         found = minimize(
-            RadiusMargin(design, bands, tol),
+            RadiusMargin(design, bands, tol, slack_radius),
             log_scale,
             jac=True,
             method="L-BFGS-B",
