@@ -54,7 +54,7 @@ class RFESelector(LinearSelectingClassifier):
     tol : float, default=1e-6
         Largest violation of the optimality conditions of a machine, relative to the margin.
     n_jobs : int, optional
-        Number of threads for linear algebra; None leaves it to the libraries, -1 is all cores.
+        Number of threads for linear algebra; None is one for small X and else left to the libraries, -1 is all cores.
 
     Attributes
     ----------
@@ -163,7 +163,7 @@ class RFESelector(LinearSelectingClassifier):
         def note(record: Record) -> None:
             records.append(replace(record, seconds=time.perf_counter() - started))
 
-        with threads(self.n_jobs):
+        with threads(self.n_jobs, X.shape[0] * X.shape[1]):
             columns = self._columns(X, weight, standardize=self.standardize)
             design = make_design(columns)
             found = eliminate(design, self._bands(codes, weight), int(wanted), step, EXACT * self.tol, note)
