@@ -7,17 +7,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, _fit_context
-from sklearn.utils import Tags
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
 
 from skgraft.boosting.selector import CONSTRAINTS, BoostedSelector
+from skgraft.grafting.class_scores import ClassProbabilities, class_probabilities, one_or_all
 from skgraft.grafting.encoding import read_classes
 
 Array = NDArray[np.float64]
 
 
-class GBFSClassifier(ClassifierMixin, BoostedSelector):
+class GBFSClassifier(ClassProbabilities, BoostedSelector):
     """Boosted trees that pay for every feature they use.
 
     Trees are grown one after the other along the negative gradient of the logistic (or multinomial) loss [1]_.  A split
@@ -262,76 +262,6 @@ class GBFSClassifier(ClassifierMixin, BoostedSelector):
             raise ValueError(msg)
         return np.searchsorted(self.classes_, y).astype(np.float64)
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = True
-        return tags
-
-    def decision_function(self, X: Any) -> Array:
-        """Return the score of each class, or of the second class if there are two.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Sums over the trees.
-        """
-        return _one_or_all(self._scores(X))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most likely class of each sample.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Members of ``classes_``.
-        """
-        return self._classes_of(self._scores(X))
-
-    def _classes_of(self, scores: Array) -> NDArray[Any]:
-        chosen = (scores[:, 0] > 0.0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
-        return self.classes_[chosen]
-
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each class.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probabilities in the order of ``classes_``.
-        """
-        return _probabilities(self._scores(X))
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return the logarithm of the probability of each class.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Logarithms in the order of ``classes_``.
-        """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
     def staged_decision_function(self, X: Any) -> Iterator[Array]:
         """Yield the scores after every round.
 
@@ -346,7 +276,7 @@ class GBFSClassifier(ClassifierMixin, BoostedSelector):
             As from :meth:`decision_function`.
         """
         for scores in self._staged_scores(X):
-            yield _one_or_all(scores)
+            yield one_or_all(scores)
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """Yield the predicted classes after every round.
@@ -362,7 +292,7 @@ class GBFSClassifier(ClassifierMixin, BoostedSelector):
             As from :meth:`predict`.
         """
         for scores in self._staged_scores(X):
-            yield self._classes_of(scores)
+            yield self._classes_by(one_or_all(scores))
 
     def staged_predict_proba(self, X: Any) -> Iterator[Array]:
         """Yield the probabilities after every round.
@@ -378,16 +308,4 @@ class GBFSClassifier(ClassifierMixin, BoostedSelector):
             As from :meth:`predict_proba`.
         """
         for scores in self._staged_scores(X):
-            yield _probabilities(scores)
-
-
-def _one_or_all(scores: Array) -> Array:
-    return scores[:, 0] if scores.shape[1] == 1 else scores
-
-
-def _probabilities(scores: Array) -> Array:
-    from scipy.special import expit, softmax
-
-    if scores.shape[1] == 1:
-        return np.column_stack([expit(-scores[:, 0]), expit(scores[:, 0])])
-    return np.asarray(softmax(scores, axis=1))
+            yield class_probabilities(one_or_all(scores), self.loss_)

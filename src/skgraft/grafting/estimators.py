@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin, _fit_context
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, _fit_context
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skgraft.criterion.losses import make_loss
 from skgraft.criterion.prices import Prices, resolve_penalty_weights, resolve_prices
+from skgraft.grafting.class_scores import ClassProbabilities
 from skgraft.grafting.encoding import encode_classes, read_classes, require_counts
 from skgraft.grafting.fit import Controls, LinearFit, fit_linear
 from skgraft.grafting.loop import EFFORTS
@@ -204,15 +204,7 @@ def _shares(weight: Array) -> Array:
     return np.asarray(weight / weight.sum())
 
 
-def _gives_probabilities(estimator: GraftClassifier) -> bool:
-    loss = estimator.loss_ if hasattr(estimator, "loss_") else estimator.loss
-    if loss == "squared_hinge":
-        msg = f"probabilities are not defined for loss={loss!r}; use loss='logistic' or 'multinomial'"
-        raise AttributeError(msg)
-    return True
-
-
-class GraftClassifier(ClassifierMixin, _LinearGraft):
+class GraftClassifier(ClassProbabilities, _LinearGraft):
     """Linear classifier that selects its features while it learns.
 
     Minimises, over weights w and intercepts b of standardised features::
@@ -430,87 +422,6 @@ class GraftClassifier(ClassifierMixin, _LinearGraft):
         self.classes_: NDArray[Any] = classes
         self.loss_ = self.loss if self.loss != "auto" else ("logistic" if classes.size == 2 else "multinomial")
         return X, encode_classes(codes, classes.size, self.loss_), weight
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = True
-        return tags
-
-    def decision_function(self, X: Any) -> Array:
-        """Return the score of each class, or of the second class if there are two.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            The scores w·x + b.
-        """
-        scores = self._scores(X)
-        if scores.shape[1] == 1:
-            return scores[:, 0]
-        return scores[:, 1] - scores[:, 0] if self.classes_.size == 2 else scores
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most likely class of each sample.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Members of ``classes_``.
-        """
-        scores = self.decision_function(X)
-        chosen = (scores > 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[chosen]
-
-    @available_if(_gives_probabilities)
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each class.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probabilities in the order of ``classes_``.
-        """
-        from scipy.special import expit, softmax
-
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack([expit(-scores), expit(scores)])
-        if self.loss_ == "multinomial":
-            return np.asarray(softmax(scores, axis=1))
-        each = expit(scores)
-        return np.asarray(each / np.maximum(each.sum(axis=1, keepdims=True), np.finfo(float).tiny))
-
-    @available_if(_gives_probabilities)
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return the logarithm of the probability of each class.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Logarithms in the order of ``classes_``.
-        """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
 
 
 class GraftRegressor(MultiOutputMixin, RegressorMixin, _LinearGraft):

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import Tags, compute_class_weight
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from skgraft.grafting.class_scores import ClassScores
+from skgraft.grafting.encoding import read_classes
 from skgraft.matrix import DenseColumns, SparseColumns, make_columns
 from skgraft.matrix.table import read_new, read_training, require_finite, sample_weights
 
@@ -96,80 +98,16 @@ class LinearSelector(SelectorMixin, BaseEstimator):
         return np.asarray(X[:, used] @ coef[:, used].T) + self.intercept_
 
 
-class LinearSelectingClassifier(ClassifierMixin, LinearSelector):
+class LinearSelectingClassifier(ClassScores, LinearSelector):
     """The same for classes; ``class_weight`` is read where the estimator has it."""
-
-    classes_: NDArray[Any]
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = True
-        return tags
 
     def _read_classes(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Indices, Array]:
         """Return X, the place of each sample's class in ``classes_`` and the weights, all of them above zero."""
         X, y = read_training(self, X, y, check_finite=False)
-        weight = sample_weights(sample_weight, X)
-        classes, codes = np.unique(y, return_inverse=True)
-        if classes.size < 2:
-            msg = f"y holds one class only ({classes[0]!r}); a classifier needs samples of at least 2 classes"
-            raise ValueError(msg)
-        class_weight = getattr(self, "class_weight", None)
-        if class_weight is not None:
-            each = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=weight)
-            _require_class_weights(each, classes)
-            weight = weight * each[codes]
+        classes, codes, weight = read_classes(y, sample_weights(sample_weight, X), getattr(self, "class_weight", None))
         counted = weight > 0.0
-        present = np.unique(codes[counted])
-        if present.size < 2:
-            msg = (
-                "all samples of nonzero weight are of one class; a classifier needs at least 2 classes "
-                "(see sample_weight and class_weight)"
-            )
-            raise ValueError(msg)
         self.classes_ = classes
         if not counted.all():
             require_finite(X, getattr(self, "feature_names_in_", None))
             X, codes, weight = X[counted], codes[counted], weight[counted]
         return X, codes, weight
-
-    def decision_function(self, X: Any) -> Array:
-        """Return the score of each class, or of the second class if there are two.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            The scores w·x + b.
-        """
-        scores = self._scores(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of each sample.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Members of ``classes_``.
-        """
-        scores = self.decision_function(X)
-        chosen = (scores > 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[chosen]
-
-
-def _require_class_weights(each: Array, classes: NDArray[Any]) -> None:
-    bad = np.flatnonzero(~np.isfinite(each) | (each < 0.0))
-    if bad.size:
-        k = int(bad[0])
-        msg = f"class_weight gives class {classes[k]!r} the weight {each[k]:g}; it must be a number of at least 0"
-        raise ValueError(msg)

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skgraft.grafting.class_scores import ClassProbabilities
 from skgraft.grafting.encoding import encode_classes, read_classes, require_counts
 from skgraft.grafting.loop import EFFORTS
 from skgraft.grafting.network.fit import NetworkFit, fit_network
@@ -142,15 +142,7 @@ class _GraftedNetwork(SelectorMixin, BaseEstimator):
         return scores(self._network, rows)[1]
 
 
-def _gives_probabilities(estimator: MLPGraftClassifier) -> bool:
-    loss = estimator.loss_ if hasattr(estimator, "loss_") else estimator.loss
-    if loss == "squared_hinge":
-        msg = f"probabilities are not defined for loss={loss!r}; use loss='logistic' or 'multinomial'"
-        raise AttributeError(msg)
-    return True
-
-
-class MLPGraftClassifier(ClassifierMixin, _GraftedNetwork):
+class MLPGraftClassifier(ClassProbabilities, _GraftedNetwork):
     """Network classifier that grows its hidden units, its connections and its choice of features.
 
     The network is f(x) = b + Σ_u v_u g(w_u·x + c_u) with g(a) = 2/(1 + e^-a) - 1 on standardised features.  It
@@ -400,87 +392,6 @@ class MLPGraftClassifier(ClassifierMixin, _GraftedNetwork):
         self.loss_ = self.loss if self.loss != "auto" else ("logistic" if classes.size == 2 else "multinomial")
         self._grow(Given(X, encode_classes(codes, classes.size, self.loss_), weight, self.loss_, strata=codes))
         return self
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = True
-        return tags
-
-    def decision_function(self, X: Any) -> Array:
-        """Return the score of each class, or of the second class if there are two.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            The scores f(x).
-        """
-        found = self._scores(X)
-        if found.shape[1] == 1:
-            return found[:, 0]
-        return found[:, 1] - found[:, 0] if self.classes_.size == 2 else found
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most likely class of each sample.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Members of ``classes_``.
-        """
-        found = self.decision_function(X)
-        chosen = (found > 0.0).astype(np.intp) if found.ndim == 1 else found.argmax(axis=1)
-        return self.classes_[chosen]
-
-    @available_if(_gives_probabilities)
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each class.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probabilities in the order of ``classes_``.
-        """
-        from scipy.special import expit, softmax
-
-        found = self.decision_function(X)
-        if found.ndim == 1:
-            return np.column_stack([expit(-found), expit(found)])
-        if self.loss_ == "multinomial":
-            return np.asarray(softmax(found, axis=1))
-        each = expit(found)
-        return np.asarray(each / np.maximum(each.sum(axis=1, keepdims=True), np.finfo(float).tiny))
-
-    @available_if(_gives_probabilities)
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return the logarithm of the probability of each class.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Logarithms in the order of ``classes_``.
-        """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
 
 
 class MLPGraftRegressor(RegressorMixin, _GraftedNetwork):
