@@ -103,3 +103,14 @@ def test_a_hard_margin_on_inseparable_classes_is_refused_with_the_remedy():
     X, y = two_classes(4, 80, 2)
     with pytest.raises(ValueError, match="Set a finite C"):
         R2W2Selector(C=np.inf).fit(X, y)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bound_never_prefers_a_constant_to_what_decides(seed):
+    rng = np.random.default_rng(seed)
+    X = np.c_[np.ones(60), rng.standard_normal((60, 12))]
+    y = X[:, 1] + X[:, 2] > 0
+    model = R2W2Selector(n_features_to_select=2, C=1e4).fit(X, y)
+    assert set(model.order_.tolist()) == {1, 2}
+    everything = R2W2Selector(n_features_to_select=13, C=1e4).fit(X, y)
+    assert everything.order_[-1] == 0

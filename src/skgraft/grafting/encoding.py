@@ -22,7 +22,7 @@ def read_classes(y: NDArray[Any], weight: Array, class_weight: Any) -> tuple[NDA
     """
     classes, codes = np.unique(y, return_inverse=True)
     if classes.size < 2:
-        msg = f"y holds one class only ({classes[0]!r}); a classifier needs samples of at least 2 classes"
+        msg = f"y holds one class only ({classes.tolist()[0]!r}); a classifier needs samples of at least 2 classes"
         raise ValueError(msg)
     if class_weight is not None:
         each = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=weight)
@@ -51,7 +51,7 @@ def require_class_weights(each: Array, classes: NDArray[Any]) -> None:
     bad = np.flatnonzero(~np.isfinite(each) | (each < 0.0))
     if bad.size:
         k = int(bad[0])
-        msg = f"class_weight gives class {classes[k]!r} the weight {each[k]:g}; it must be a number of at least 0"
+        msg = f"class_weight gives class {classes.tolist()[k]!r} the weight {each[k]:g}; it must be a number of at least 0"
         raise ValueError(msg)
 
 

@@ -47,6 +47,7 @@ class RadiusMargin:
         self._slack_radius = slack_radius
         self._bands = bands
         self._tol = tol
+        self._squares = design.squares()
         self._states = [initial_state(each) for each in bands]
         self._on_sphere: NDArray[np.bool_] | None = None
 
@@ -54,7 +55,11 @@ class RadiusMargin:
         """Return the bound and its gradient."""
         design = self._design
         s2 = np.exp(2.0 * log_scale)
-        s2 *= s2.size / s2.sum()  # only ratios count: otherwise larger scales would just make slack cheaper
+        share = s2 * self._squares
+        total = share.sum()
+        if total > 0.0:
+            # the data keep their size: otherwise larger scales would just make slack cheaper
+            s2, share = s2 * (self._squares.sum() / total), share / total
         K = design.gram(s2)
         squared_radius, gamma, self._on_sphere = smallest_sphere(K, self._on_sphere)
         squared_radius = max(squared_radius, np.finfo(float).tiny) + self._slack_radius
@@ -68,7 +73,7 @@ class RadiusMargin:
             squared_weights = float(beta @ (K @ beta) + each.ridge @ beta**2)
             value += float(np.log(squared_weights)) / len(self._bands)
             slope -= 2.0 * s2 * design.weights(beta) ** 2 / squared_weights / len(self._bands)
-        return value, slope - s2 / s2.size * slope.sum()
+        return value, slope - share * slope.sum()
 
     def _radius_slope(self, s2: Array, gamma: Array) -> Array:
         centre = self._design.weights(gamma)
@@ -98,8 +103,10 @@ def descend(
         counts.append(design.n_features)
         bounds.append(float(np.exp(found.fun)))
         n_left = max(n_wanted, design.n_features // 2) if halving else n_wanted
-        best = np.sort(np.argsort(-found.x, kind="stable")[:n_left])
-        log_scale = found.x[best] - found.x[best].max(initial=LEAST)
+        varying = design.squares() > 0.0  # a constant has no slope, and would keep the scale that it began with
+        best = np.sort(np.argsort(np.where(varying, -found.x, np.inf), kind="stable")[:n_left])
+        log_scale = np.where(varying, found.x, LEAST)[best]
+        log_scale -= log_scale.max(initial=LEAST)
         design = design.keep(best)
         if n_left == n_wanted:
             return Descent(design.features, log_scale, counts, bounds)
