@@ -144,3 +144,11 @@ def test_memory_holds_a_block_at_a_time(kind, tmp_path):
     tracemalloc.stop()
     assert np.isfinite(total)
     assert peak < 4 * 400 * 20 * 8  # of 400 columns in all; a block that is read while the last one is still held
+
+
+@pytest.mark.parametrize("name", ["table.parquet", "table.npy", "table.txt"])
+def test_a_file_that_is_none_is_named(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(b"nonsense")
+    with pytest.raises(ValueError, match=f"{name} is n"):
+        column_blocks(path)

@@ -51,7 +51,8 @@ def require_class_weights(each: Array, classes: NDArray[Any]) -> None:
     bad = np.flatnonzero(~np.isfinite(each) | (each < 0.0))
     if bad.size:
         k = int(bad[0])
-        msg = f"class_weight gives class {classes.tolist()[k]!r} the weight {each[k]:g}; it must be a number of at least 0"
+        name = classes.tolist()[k]
+        msg = f"class_weight gives class {name!r} the weight {each[k]:g}; it must be a number of at least 0"
         raise ValueError(msg)
 
 

@@ -139,12 +139,21 @@ def _open(source: UserData) -> Any:
         if path.suffix in {".parquet", ".pq"}:
             return _Parquet(path)
         if path.suffix == ".npy":
-            return _ArrayFile(np.load(path, mmap_mode="r"))
+            return _ArrayFile(_mapped(path))
         msg = f"{path} is neither a Parquet file (.parquet) nor a NumPy file (.npy)"
         raise ValueError(msg)
     if isinstance(source, np.memmap) and source.filename is not None and _is_whole(source):
         return _ArrayFile(source)
     return _InMemory(source)
+
+
+def _mapped(path: Path) -> np.memmap[Any, Any]:
+    """Map an array file; one that is none is named, rather than taken for a pickle."""
+    try:
+        return np.lib.format.open_memmap(path, mode="r")
+    except ValueError as error:
+        msg = f"{path} is not a NumPy file of numbers ({error}); write it with numpy.save"
+        raise ValueError(msg) from error
 
 
 def _is_whole(array: np.memmap[Any, Any]) -> bool:
@@ -261,9 +270,13 @@ class _Parquet:
             raise ImportError(msg) from error
         self._path = path
         self._open = parquet.ParquetFile
-        with self._open(path) as file:
-            self.names, self._types = list(file.schema_arrow.names), list(file.schema_arrow.types)
-            self.n_rows, self._n_groups = file.metadata.num_rows, file.num_row_groups
+        try:
+            with self._open(path) as file:
+                self.names, self._types = list(file.schema_arrow.names), list(file.schema_arrow.types)
+                self.n_rows, self._n_groups = file.metadata.num_rows, file.num_row_groups
+        except ValueError as error:  # pyarrow's own are of this kind
+            msg = f"{path} is not a Parquet file, or a damaged one ({error})"
+            raise ValueError(msg) from error
         self.n_columns = len(self.names)
         if len(set(self.names)) < len(self.names):
             name = next(name for name in self.names if self.names.count(name) > 1)
