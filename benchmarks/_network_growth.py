@@ -1,46 +1,47 @@
-"""How the time of a grafted network grows with rows and with columns."""
+"""How the time of a grafted network grows with rows and with columns, beside its peers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from time import process_time
 from typing import Any
 
 import numpy as np
+from papers._grafting.problems import Split
 
 from benchmarks import _table
+from benchmarks._network_race import LASSONET_LIMIT, all_connected, grafted, lassonet
+from skgraft.datasets import make_threshold_max
 
 ROWS = ((1_000, 100), (10_000, 100), (100_000, 100))
 COLUMNS = ((1_000, 100), (1_000, 1_000), (1_000, 10_000))
 QUICK_ROWS, QUICK_COLUMNS = ((500, 50), (1_000, 50), (2_000, 50)), ((500, 50), (500, 100), (500, 200))
 
 
-def measure(n_rows: int, n_columns: int) -> dict[str, Any]:
-    """Return seconds, error and features of a threshold-max problem with ten informative columns."""
-    from skgraft import MLPGraftClassifier
-    from skgraft.datasets import make_threshold_max
-
+def split(n_rows: int, n_columns: int) -> Split:
+    """Return a threshold-max problem with ten informative columns."""
     train, test = (
         make_threshold_max(n, n_irrelevant=n_columns - 10, random_state=seed) for seed, n in ((0, n_rows), (1, 2_000))
     )
-    begin = process_time()
-    model = MLPGraftClassifier(l1=1e-6, l0=0.005).fit(train.data, train.target)
-    seconds = process_time() - begin
-    error = float(np.mean(model.predict(test.data) != test.target))
-    good = int(model.support_[train.informative].sum())
-    selected = int(model.support_.sum())
-    return {
-        "rows": n_rows,
-        "columns": n_columns,
-        "seconds": seconds,
-        "error": error,
-        "n_features": selected,
-        "saliency": good / 10 + good / max(selected, 1) - 1.0,
-        "connections": len(model.connections_),
-    }
+    source = np.full(n_columns, -1, dtype=np.intp)
+    source[train.informative] = np.arange(10)
+    return Split(train.data, train.target, test.data, test.target, source, 10)
 
 
-def growth(note: Callable[[str], None], *, quick: bool) -> dict[str, Any]:
+def measure(n_rows: int, n_columns: int, python: str | None) -> dict[str, Any]:
+    """Return seconds, error and features of each contestant; None for LassoNet stopped at its limit."""
+    problem = split(n_rows, n_columns)
+    found = {"skgraft": grafted(problem, 1e-6, 0.005), "MLPClassifier": all_connected(problem)}
+    if python is not None:
+        found["LassoNet"] = lassonet(problem, python)  # type: ignore[assignment]
+    for outcome in found.values():
+        if outcome is not None:
+            features = outcome.pop("features")
+            outcome["n_features"] = n_columns if features is None else len(features)
+            outcome["saliency"] = None if features is None else problem.saliency(np.array(features, dtype=np.intp))
+    return {"rows": n_rows, "columns": n_columns, "found": found}
+
+
+def growth(python: str | None, note: Callable[[str], None], *, quick: bool) -> dict[str, Any]:
     """Return a line for each size, and the exponents of the time in rows and in columns."""
     out: dict[str, Any] = {}
     for axis, sizes in (
@@ -49,27 +50,31 @@ def growth(note: Callable[[str], None], *, quick: bool) -> dict[str, Any]:
     ):
         points = []
         for n_rows, n_columns in sizes:
-            points.append(measure(n_rows, n_columns))
+            points.append(measure(n_rows, n_columns, python))
             note(f"  {points[-1]}")
-        logs = [[np.log(point[key]) for point in points] for key in (axis, "seconds")]
+        seconds = [point["found"]["skgraft"]["seconds"] for point in points]
+        logs = np.log([point[axis] for point in points]), np.log(seconds)
         out[axis] = {"points": points, "exponent": float(np.polyfit(*logs, 1)[0])}
     return out
 
 
 def render(found: dict[str, Any]) -> str:
     """Return the table of growth."""
-    body = [
-        [
-            f"{point['rows']:,} x {point['columns']:,}",
-            f"{point['seconds']:.2f}",
-            f"{100 * point['error']:.2f}",
-            str(point["n_features"]),
-            f"{point['saliency']:.2f}",
-            str(point["connections"]),
-        ]
-        for axis in ("rows", "columns")
-        for point in found[axis]["points"]
-    ]
-    header = ["threshold max", "CPU s", "error, %", "features", "saliency", "connections"]
+    body = []
+    for point in (point for axis in ("rows", "columns") for point in found[axis]["points"]):
+        size = f"{point['rows']:,} x {point['columns']:,}"
+        ours = point["found"]["skgraft"]["seconds"]
+        for name, outcome in point["found"].items():
+            if outcome is None:
+                body.append([size, name, "", "", "", f"> {LASSONET_LIMIT:.0f}", ""])
+                continue
+            saliency = "" if outcome["saliency"] is None else f"{outcome['saliency']:.2f}"
+            cells = [f"{100 * outcome['error']:.2f}", str(outcome["n_features"]), saliency]
+            body.append([size, name, *cells, f"{outcome['seconds']:.2f}", _table.ratio(outcome["seconds"] / ours)])
+    header = ["threshold max", "method", "error, %", "features", "saliency", "CPU s", "times skgraft's"]
     powers = ", ".join(f"{axis} to the power {found[axis]['exponent']:.2f}" for axis in ("rows", "columns"))
-    return "## Growth\n\n" + _table.markdown(header, body) + f"\n\nTime grows with the number of {powers}."
+    return (
+        "## Growth\n\n"
+        + _table.markdown(header, body)
+        + f"\n\nThe time of a grafted network grows with the number of {powers}."
+    )

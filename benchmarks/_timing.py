@@ -23,6 +23,7 @@ from benchmarks._peers import Solver
 from benchmarks._problems import Problem
 
 _FORK = multiprocessing.get_context("fork")
+PATIENCE = 30.0  # seconds that a run with more threads may take beyond five times that with one
 ENOUGH = 6.0  # seconds of timed runs after which a solver is not run again
 
 RETRIES = 2  # with a tighter tolerance, where a timed run missed the accuracy that an earlier one had
@@ -205,33 +206,31 @@ def turns(names: Sequence[str], counts: dict[str, int]) -> Iterator[str]:
 def alternate(
     solvers: Sequence[Solver], problem: Problem, judge: Judge, found: dict[str, Cell], repeat: int, threads: int
 ) -> dict[str, Cell]:
-    """Time the solvers that have a tolerance in turns, and check the accuracy of what they return once more."""
+    """Time the solvers that have a tolerance in turns, and check the accuracy of what they return once more.
+
+    One that takes very much longer than it did with one thread is stopped, and the others are timed without it.
+    """
     able = {solver.name: solver for solver in solvers if found[solver.name].state == "timed"}
-    counts = {name: _count(found[name], repeat) for name in able}
-    limit = 60.0 + 5.0 * max((found[name].wall or 0.0 for name in able), default=0.0)
-
-    def race(report: Callable[[Any], None]) -> None:
-        with threadpool_limits(threads):
-            for name, solver in able.items():
-                if (found[name].wall or 0.0) < 3.0:
-                    solver.fit(problem, found[name].tol or 0.0, threads)  # caches filled, memory touched
-            left = dict(counts)
-            for name in turns(list(able), counts):
-                tol = found[name].tol or 0.0
-                read, run = timed(lambda name=name, tol=tol: able[name].fit(problem, tol, threads))
-                left[name] -= 1
-                report((name, run, judge.accuracy(read()) if left[name] == 0 else None))
-
+    limit = PATIENCE + 5.0 * max((found[name].wall or 0.0 for name in able), default=0.0)
+    race = _race(able, problem, judge, found, repeat, threads)
     runs: dict[str, list[Run]] = {name: [] for name in able}
     checked: dict[str, Accuracy] = {}
     trouble: str | None = None
+    running = ""
     try:
-        for name, run, accuracy in isolated(race, limit):
+        for told in isolated(race, limit):
+            if isinstance(told, str):
+                running = told
+                continue
+            name, run, accuracy = told
             runs[name].append(run)
             if accuracy is not None:
                 checked[name] = accuracy
-    except (Late, Crashed) as crash:
-        trouble = f"timing ended early: {crash or 'time limit'}"
+    except Late:
+        late = Cell("late", limit=limit)
+        return alternate(solvers, problem, judge, found | {running: late}, repeat, threads)
+    except Crashed as crash:
+        trouble = f"timing ended early: {crash}"
     cells = dict(found)
     for name in able:
         if name in checked:
@@ -240,6 +239,33 @@ def alternate(
         else:
             cells[name] = Cell("failed", reason=trouble)
     return cells
+
+
+def _race(
+    able: dict[str, Solver], problem: Problem, judge: Judge, found: dict[str, Cell], repeat: int, threads: int
+) -> Callable[[Callable[[Any], None]], None]:
+    """Return what a child does: it tells who runs, and after each run what it took and, of the last, its accuracy."""
+    counts = {name: _count(found[name], repeat) for name in able}
+
+    def race(report: Callable[[Any], None]) -> None:
+        def fit(name: str) -> Any:
+            return able[name].fit(problem, found[name].tol or 0.0, threads)
+
+        left = dict(counts)
+        with threadpool_limits(threads):
+            for name in able:
+                if (found[name].wall or 0.0) < 3.0:
+                    report(name)
+                    fit(name)  # caches filled, memory touched
+            for name in turns(list(able), counts):
+                if left[name] == 0:
+                    continue
+                report(name)
+                read, run = timed(lambda name=name: fit(name))
+                left[name] = 0 if run.wall > ENOUGH else left[name] - 1  # threads may slow a solver down
+                report((name, run, judge.accuracy(read()) if left[name] == 0 else None))
+
+    return race
 
 
 def _count(cell: Cell, repeat: int) -> int:

@@ -18,18 +18,24 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from benchmarks import _network_growth, _network_race, _streaming
+from benchmarks._processor import agree_on_processor
 from benchmarks.linear import RESULTS, machine, note
 
 Section = tuple[Callable[[argparse.Namespace], Any], Callable[[Any], str]]
 
 SECTIONS: dict[str, Section] = {
     "classes": (
-        lambda options: _network_race.classes(options.instances, options.lassonet, note, quick=options.quick),
+        lambda options: _network_race.classes(
+            options.instances, options.lassonet, options.lassonet_instances, note, quick=options.quick
+        ),
         _network_race.render_classes,
     ),
     "numbers": (lambda options: _network_race.numbers(options.instances, note), _network_race.render_numbers),
     "digits": (lambda options: _network_race.digits(options.instances, note), _network_race.render_digits),
-    "growth": (lambda options: _network_growth.growth(note, quick=options.quick), _network_growth.render),
+    "growth": (
+        lambda options: _network_growth.growth(options.lassonet, note, quick=options.quick),
+        _network_growth.render,
+    ),
     "streaming": (lambda options: _streaming.measure(note, quick=options.quick), _streaming.render),
 }
 
@@ -47,8 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.network", description=__doc__.split("\n\n")[0])
     parser.add_argument("--only", default=",".join(SECTIONS), help=f"sections, of {', '.join(SECTIONS)}")
     parser.add_argument("--instances", type=int, default=10, help="fresh instances or splits of each problem")
-    parser.add_argument("--quick", action="store_true", help="small problems only")
+    parser.add_argument("--quick", action="store_true", help="small problems, nothing stored")
     parser.add_argument("--lassonet", help="a Python that has lassonet and torch; without it LassoNet is left out")
+    parser.add_argument("--lassonet-instances", type=int, default=3, help="how many of them LassoNet gets")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder of the stored tables")
     options = parser.parse_args(arguments)
     file = options.output / "network.json"
@@ -59,10 +66,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
             note(name)
             stored["sections"][name] = SECTIONS[name][0](options)
             print(SECTIONS[name][1](stored["sections"][name]), flush=True)
-    options.output.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(stored, indent=1) + "\n")
-    (options.output / "network.md").write_text(report(stored))
+            if not options.quick:
+                options.output.mkdir(parents=True, exist_ok=True)
+                file.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+                file.with_suffix(".md").write_text(report(stored), encoding="utf-8")
 
 
 if __name__ == "__main__":
+    agree_on_processor()
     main()

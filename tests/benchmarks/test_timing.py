@@ -3,7 +3,7 @@ import time
 
 import numpy as np
 import pytest
-from benchmarks import _problems
+from benchmarks import _problems, _timing
 from benchmarks._accuracy import Judge
 from benchmarks._peers import SKGRAFT, Solver
 from benchmarks._problems import Model
@@ -98,6 +98,15 @@ def test_accuracy_is_checked_again_where_the_time_is_taken():
     found = {"wrong": Cell("timed", cpu=0.1, wall=0.1, tol=1e-3)}
     cells = alternate([contestant("wrong", never_right)], PROBLEM, Judge(PROBLEM), found, repeat=2, threads=1)
     assert cells["wrong"].state == "missed"
+
+
+def test_a_solver_that_is_very_slow_with_more_threads_is_stopped_and_the_others_are_timed(monkeypatch):
+    monkeypatch.setattr(_timing, "PATIENCE", 0.5)
+    found = {name: Cell("timed", cpu=0.01, wall=0.01, tol=1e-3) for name in ("skgraft", "slow")}
+    both = [SKGRAFT, contestant("slow", never_done)]
+    cells = alternate(both, PROBLEM, Judge(PROBLEM), found, repeat=1, threads=2)
+    assert cells["slow"].state == "late"
+    assert cells["skgraft"].state == "timed"
 
 
 def test_a_solver_that_misses_with_more_threads_is_given_a_tighter_tolerance():

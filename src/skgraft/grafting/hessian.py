@@ -213,20 +213,21 @@ class FreeHessian:
     ) -> tuple[Array, float]:
         block = self.block
         assert isinstance(block, SparseBlock)  # noqa: S101 -- for the type checker
-        columns = block.matrix if self.n_outputs == 1 else block.matrix[:, self.row[mine]]
-        root = np.sqrt(diagonal)
+        columns, by_rows = block.matrix, block.transposed
+        if self.n_outputs > 1:
+            columns = columns[:, self.row[mine]]
+            by_rows = columns.T
         total = float(diagonal.sum())
-        scaled = sparse.csc_array(
-            (columns.data * root[columns.indices], columns.indices, columns.indptr), columns.shape
-        )
-        mean = np.asarray(scaled.T @ root) / total if self.intercept else np.zeros(w.size)
+        scaled = columns.data * np.sqrt(diagonal)[columns.indices], columns.indices, columns.indptr
+        mean = np.asarray(by_rows @ diagonal) / total if self.intercept else np.zeros(w.size)
         weight = total if self.intercept else 0.0
         # with the intercept profiled out, centred and uncentred columns have the same Hessian
         centred_mean = mean - (block.mean if self.n_outputs == 1 else block.mean[self.row[mine]])
         compiled = self._use_kernels(w.size)
 
         def gram() -> Array:
-            H = np.ascontiguousarray((scaled.T @ scaled).toarray()) - weight * np.outer(mean, mean)
+            A = sparse.csc_array(scaled, columns.shape)
+            H = np.ascontiguousarray((A.T @ A).toarray()) - weight * np.outer(mean, mean)
             every = np.arange(w.size)
             H[every, every] = (1.0 + DEFINITE) * H[every, every] + penalty.ridge
             return H
@@ -234,7 +235,7 @@ class FreeHessian:
         def minimize(q: Array, new: Array) -> None:
             if compiled:
                 limit = RESIDUAL_EPOCHS if w.size > SPARSE_GRAM_WEIGHTS else PATIENT_EPOCHS
-                if _sparse_epochs(scaled, mean, weight, q, new, penalty, tol, limit) < limit:
+                if _sparse_epochs(scaled, diagonal.size, mean, weight, q, new, penalty, tol, limit) < limit:
                     return
                 if w.size > SPARSE_GRAM_WEIGHTS:
                     return
@@ -368,7 +369,7 @@ class FreeHessian:
 
     def _weighted_sum(self, mine: Index, weight: Array) -> Array:
         block = self.block
-        sums = block.rows @ weight if isinstance(block, DenseBlock) else np.asarray(block.matrix.T @ weight)
+        sums = block.rows @ weight if isinstance(block, DenseBlock) else np.asarray(block.transposed @ weight)
         return sums[self.row[mine]]
 
     def _solve_softmax(
@@ -398,14 +399,25 @@ class FreeHessian:
 
 
 def _sparse_epochs(
-    scaled: Any, mean: Array, weight: float, q: Array, w: Array, penalty: Penalty, tol: float, limit: int
+    columns: tuple[Array, Any, Any],
+    n_rows: int,
+    mean: Array,
+    weight: float,
+    q: Array,
+    w: Array,
+    penalty: Penalty,
+    tol: float,
+    limit: int,
 ) -> int:
+    """Descend over compressed columns (data, indices, indptr); return the number of epochs."""
     from skgraft.grafting._kernels import sparse_cd
 
-    heights = np.asarray(scaled.power(2).sum(axis=0)) - weight * mean**2 + penalty.ridge
+    data, _, starts = columns
+    squares = np.add.reduceat(np.append(data * data, 0.0), starts[:-1])
+    heights = np.where(np.diff(starts) > 0, squares, 0.0) - weight * mean**2 + penalty.ridge
     return int(
         sparse_cd(
-            scaled.data, scaled.indices, scaled.indptr, scaled.shape[0], mean, weight, q, w, penalty.ridge,
+            *columns, n_rows, mean, weight, q, w, penalty.ridge,
             penalty.starts, penalty.l1, penalty.norm, penalty.per_group(np.maximum(heights, 0.0)), penalty.positive,
             0.3 * tol, limit,
         )

@@ -174,25 +174,28 @@ class SparseSource(Protocol):
 class SparseBlock:
     """A growing copy of the columns in use, compressed by columns.
 
-    ``matrix`` holds the scaled columns and ``mean`` what centring takes from each.
+    ``matrix`` holds the scaled columns, ``transposed`` has them as rows, and ``mean`` is what centring takes from each.
     """
 
     def __init__(self, columns: SparseSource) -> None:
         self._columns = columns
         self.mean = np.empty(0)
-        self.matrix: Any = sparse.csc_array((columns.n_rows, 0), dtype=np.float64)
         self.features = np.empty(0, np.intp)
+        self._hold(sparse.csc_array((columns.n_rows, 0), dtype=np.float64))
+
+    def _hold(self, matrix: Any) -> None:
+        self.matrix, self.transposed = matrix, matrix.T  # a new view at every product would take longer than it
 
     def append(self, features: Index) -> None:
         """Copy further columns."""
-        self.matrix = sparse.hstack([self.matrix, self._columns.take(features)], format="csc")
+        self._hold(sparse.hstack([self.matrix, self._columns.take(features)], format="csc"))
         self.features = np.concatenate([self.features, features])
         self.mean = self._columns.shift[self.features]
 
     def keep(self, positions: Index) -> None:
         """Keep only the columns at these positions, in this order."""
         if positions.size < self.features.size or (np.diff(positions) < 0).any():
-            self.matrix = self.matrix[:, positions]
+            self._hold(self.matrix[:, positions])
         self.features = self.features[positions]
         self.mean = self.mean[positions]
 
@@ -202,4 +205,4 @@ class SparseBlock:
 
     def gradient(self, residual: Array) -> Array:
         """Return the product of each column with the residual (n_rows, n_outputs)."""
-        return np.asarray(self.matrix.T @ residual - np.outer(self.mean, residual.sum(axis=0)))
+        return np.asarray(self.transposed @ residual - np.outer(self.mean, residual.sum(axis=0)))
