@@ -16,6 +16,7 @@ import numpy as np
 from benchmarks import _table
 
 STATED = {"A": (1e-6, 0.005), "B": (1e-6, 0.005), "C": (0.1, 0.001), "D": (3e-4, 0.001), "E": (3e-5, 0.001)}
+LASSONET, WRAPPER = SLOWEST = "LassoNet", "RBF SVM, wrapper"
 LASSONET_LIMIT = 300.0  # seconds
 WRAPPER_FEATURES = 10
 WRAPPER_COLUMNS = 120  # beyond which a wrapper takes too long to be run
@@ -82,11 +83,11 @@ def wrapped_svm(split: Any) -> Outcome | None:
 
 
 def classes(
-    instances: int, python: str | None, lassonets: int, note: Callable[[str], None], *, quick: bool
+    instances: int, python: str | None, few: int, note: Callable[[str], None], *, quick: bool
 ) -> list[dict[str, Any]]:
     """Return a row for each of data sets A to E and each contestant, in turns over the instances.
 
-    LassoNet, by far the slowest, runs on the first ``lassonets`` instances only.
+    The slowest by far, LassoNet and the wrapper, run on the first ``few`` instances only.
     """
     from papers._grafting.problems import load_problems
 
@@ -99,14 +100,14 @@ def classes(
             "MLPClassifier": all_connected,
         }
         if python is not None:
-            contestants["LassoNet"] = lambda split: lassonet(split, python)
+            contestants[LASSONET] = lambda split: lassonet(split, python)
         if not quick:
-            contestants["RBF SVM, wrapper"] = wrapped_svm
+            contestants[WRAPPER] = wrapped_svm
         found: dict[str, list[Outcome]] = {name: [] for name in contestants}
         for i in range(instances):
             split = problem.instance(1000 + i)
             for name, run in contestants.items():
-                outcome = None if name == "LassoNet" and i >= lassonets else run(split)
+                outcome = None if name in SLOWEST and i >= few else run(split)
                 if outcome is not None:
                     features = outcome.pop("features")
                     outcome["n_features"] = split.X.shape[1] if features is None else len(features)

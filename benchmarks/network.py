@@ -26,7 +26,7 @@ Section = tuple[Callable[[argparse.Namespace], Any], Callable[[Any], str]]
 SECTIONS: dict[str, Section] = {
     "classes": (
         lambda options: _network_race.classes(
-            options.instances, options.lassonet, options.lassonet_instances, note, quick=options.quick
+            options.instances, options.lassonet, options.few, note, quick=options.quick
         ),
         _network_race.render_classes,
     ),
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--instances", type=int, default=10, help="fresh instances or splits of each problem")
     parser.add_argument("--quick", action="store_true", help="small problems, nothing stored")
     parser.add_argument("--lassonet", help="a Python that has lassonet and torch; without it LassoNet is left out")
-    parser.add_argument("--lassonet-instances", type=int, default=3, help="how many of them LassoNet gets")
+    parser.add_argument("--few", type=int, default=2, help="instances for LassoNet and the wrapper, which are slow")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder of the stored tables")
     options = parser.parse_args(arguments)
     file = options.output / "network.json"
