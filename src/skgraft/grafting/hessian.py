@@ -213,13 +213,11 @@ class FreeHessian:
     ) -> tuple[Array, float]:
         block = self.block
         assert isinstance(block, SparseBlock)  # noqa: S101 -- for the type checker
-        columns, by_rows = block.matrix, block.transposed
-        if self.n_outputs > 1:
-            columns = columns[:, self.row[mine]]
-            by_rows = columns.T
-        total = float(diagonal.sum())
-        scaled = columns.data * np.sqrt(diagonal)[columns.indices], columns.indices, columns.indptr
-        mean = np.asarray(by_rows @ diagonal) / total if self.intercept else np.zeros(w.size)
+        columns = block.matrix if self.n_outputs == 1 else block.matrix[:, self.row[mine]]
+        root, total = np.sqrt(diagonal)[columns.indices], float(diagonal.sum())
+        scaled = columns.data * root, columns.indices, columns.indptr
+        # of the scaled cells, as the squares are: what is left without the mean must not fall below zero
+        mean = _column_sums(scaled[0] * root, columns.indptr) / total if self.intercept else np.zeros(w.size)
         weight = total if self.intercept else 0.0
         # with the intercept profiled out, centred and uncentred columns have the same Hessian
         centred_mean = mean - (block.mean if self.n_outputs == 1 else block.mean[self.row[mine]])
@@ -398,6 +396,12 @@ class FreeHessian:
         return new, db, int(epochs)
 
 
+def _column_sums(data: Array, starts: Any) -> Array:
+    """Return the sums over compressed columns."""
+    sums = np.add.reduceat(np.append(data, 0.0), starts[:-1])
+    return np.where(np.diff(starts) > 0, sums, 0.0)  # of an empty column reduceat returns the next cell
+
+
 def _sparse_epochs(
     columns: tuple[Array, Any, Any],
     n_rows: int,
@@ -413,8 +417,7 @@ def _sparse_epochs(
     from skgraft.grafting._kernels import sparse_cd
 
     data, _, starts = columns
-    squares = np.add.reduceat(np.append(data * data, 0.0), starts[:-1])
-    heights = np.where(np.diff(starts) > 0, squares, 0.0) - weight * mean**2 + penalty.ridge
+    heights = _column_sums(data * data, starts) - weight * mean**2 + penalty.ridge
     return int(
         sparse_cd(
             *columns, n_rows, mean, weight, q, w, penalty.ridge,
