@@ -33,7 +33,7 @@ SIZES = ((96, 4026), (38, 7129), (200, 20_000), (200, 100_000), (20_000, 200), (
 QUICK_SIZES = ((30, 400), (200, 40))
 PATH = 50  # values of a path
 TOLERANCE = 1e-9
-LIMIT = 100.0  # seconds that HiGHS may take for a program
+LIMIT = 40.0  # seconds that HiGHS may take for a program
 ENOUGH = 5.0  # seconds after which nothing is timed again
 FORMS = ("primal", "dual")
 
