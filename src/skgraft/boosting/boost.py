@@ -195,13 +195,17 @@ class _Booster:
         from skgraft.boosting._kernels import add_to_rows, leaf_sums
 
         problem, task = self._problem, self._problem.task
-        values = {}
-        rows = grown.rows.rows
-        for leaf in grown.leaves:
-            g, h, weight = leaf_sums(self._g[k], self._h[k], task.weight, rows, leaf.start, leaf.stop)
-            value = self._controls.learning_rate * task.leaf_value(g, h, weight, self._controls.leaf)
-            values[leaf.index] = value
-            add_to_rows(self._scores[k], rows, leaf.start, leaf.stop, value)
+        values: dict[int, float] = {}
+        rows, leaves = grown.rows.rows, grown.leaves
+
+        def settle(first: int, last: int) -> None:
+            for leaf in leaves[first:last]:
+                g, h, weight = leaf_sums(self._g[k], self._h[k], task.weight, rows, leaf.start, leaf.stop)
+                value = self._controls.learning_rate * task.leaf_value(g, h, weight, self._controls.leaf)
+                values[leaf.index] = value
+                add_to_rows(self._scores[k], rows, leaf.start, leaf.stop, value)
+
+        problem.crew.run(settle, len(leaves), 5.0 * rows.size)
         return make_tree(grown, values, problem.grower.bins.layout, problem.names, problem.labels)
 
     # --- bookkeeping ---

@@ -69,6 +69,7 @@ class Grower:
 
     def __init__(self, bins: Bins, limits: Limits, crew: Crew, *, screening: bool) -> None:
         self.bins = bins
+        self.crew = crew
         self._limits = limits
         self._search: Search = make_search(bins, limits.min_samples_leaf, crew)
         layout = bins.layout
@@ -147,9 +148,7 @@ class _Growth:
 
     def _grow_level(self, level: list[Node], *, last: bool) -> list[Node]:
         """Split the nodes of a level from left to right; what one buys is free for the next."""
-        for node in level:
-            if node.parent is not None:
-                self._rows.open(node)
+        self._open(level)
         nodes = [node for node in level if self._grower._can_split(self._rows, node)]  # noqa: SLF001
         tables = self._tables(nodes, keep=not last)
         at = {node.index: k for k, node in enumerate(nodes)}
@@ -165,6 +164,16 @@ class _Growth:
                 self._update(nodes, tables, (k or 0) + 1, changed)
             children += self._apply(node, split)
         return children
+
+    def _open(self, level: list[Node]) -> None:
+        """Look at the rows of all nodes of a level; the root's were looked at before."""
+        closed = [node for node in level if node.parent is not None]
+
+        def look(first: int, last: int) -> None:
+            for node in closed[first:last]:
+                self._rows.open(node)
+
+        self._grower.crew.run(look, len(closed), 5.0 * sum(node.n_rows for node in closed))
 
     # --- candidates ---
 
