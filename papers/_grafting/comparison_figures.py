@@ -39,7 +39,7 @@ def draw_figure_3(runs: Sequence[Run], instances: int, folder: Path) -> None:
     from matplotlib.figure import Figure
 
     found = Runs(runs)
-    figure = Figure(figsize=(11, 9.5), layout="constrained")
+    figure = Figure(figsize=(14, 10), layout="constrained")
     panels = figure.subplots(3, 1)
     for axes, measure, label, digits in (
         (panels[0], error, "test error", 3),
