@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -58,14 +58,7 @@ def how_many(n_left: int, n_wanted: int, step: float) -> int:
     return min(max(1, wish), n_left - n_wanted)
 
 
-def eliminate(
-    design: Design,
-    bands: list[Bands],
-    n_wanted: int,
-    step: float,
-    tol: float,
-    note: Callable[[Record], None],
-) -> Elimination:
+def eliminate(design: Design, bands: list[Bands], n_wanted: int, step: float, tol: float) -> Elimination:
     """Remove features until ``n_wanted`` are left.
 
     Parameters
@@ -80,23 +73,25 @@ def eliminate(
         Features removed at a time, or the share of those left if below one.
     tol : float
         Accuracy of the machines.
-    note : callable
-        Called with each step's record.
     """
+    started = time.perf_counter()
     removed: list[Indices] = []
+    records: list[Record] = []
     alone = step == 1 and isinstance(design, DenseDesign) and design.rows.size > COMPILED_CELLS
     plain = all(not each.ridge.any() for each in bands) and design.n_rows <= COMPILED_ROWS
     if alone and plain and design.n_features > n_wanted:
         order = OneByOne(design, bands, tol).run(n_wanted)  # type: ignore[arg-type]
         removed = [order[k : k + 1] for k in range(design.n_features - 1, n_wanted - 1, -1)]
-        for n_left, which in zip(range(design.n_features, n_wanted, -1), removed, strict=True):
-            note(_record(design.n_features - n_left + 1, int(which[0]), n_left - 1, 0.0))
+        seconds = time.perf_counter() - started
+        records = [
+            _record(at + 1, int(which[0]), design.n_features - at - 1, 0.0, seconds) for at, which in enumerate(removed)
+        ]
         design = design.keep(np.sort(order[:n_wanted]))
     machine = IndependentMachines(bands)
     while True:
         solution = machine.solve(design, None, tol)
         if design.n_features <= n_wanted:
-            return Elimination(design.features, removed, solution, History())
+            return Elimination(design.features, removed, solution, History(records))
         square = (solution.weights**2).sum(axis=0)
         worst = np.argsort(square, kind="stable")[: how_many(design.n_features, n_wanted, step)]
         removed.append(design.features[worst])
@@ -104,11 +99,12 @@ def eliminate(
         stay[worst] = False
         design = design.keep(stay)
         machine.keep(stay)
-        note(_record(len(removed), int(removed[-1][0]), design.n_features, solution.violation))
+        seconds = time.perf_counter() - started
+        records.append(_record(len(removed), int(removed[-1][0]), design.n_features, solution.violation, seconds))
 
 
-def _record(step: int, feature: int, n_left: int, violation: float) -> Record:
-    return Record(step, feature, violation, float("nan"), n_left, float(n_left), 0.0, "drop")
+def _record(step: int, feature: int, n_left: int, violation: float, seconds: float) -> Record:
+    return Record(step, feature, violation, float("nan"), n_left, float(n_left), seconds, "drop")
 
 
 class OneByOne:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -13,7 +11,6 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from skgraft.criterion import Certificate
-from skgraft.grafting.history import History, Record
 from skgraft.grafting.threads import threads
 from skgraft.ranking.elimination import Elimination, default_number, eliminate
 from skgraft.zeronorm.design import make_design
@@ -157,17 +154,11 @@ class RFESelector(LinearSelectingClassifier):
         self._require_at_most_all(self.n_features_to_select)
         wanted = self.n_features_to_select or default_number(self.n_features_in_)
         step = 0.5 if self.step == "half" else float(self.step)
-        records: list[Record] = []
-        started = time.perf_counter()
-
-        def note(record: Record) -> None:
-            records.append(replace(record, seconds=time.perf_counter() - started))
-
         with threads(self.n_jobs, X.shape[0] * X.shape[1]):
             columns = self._columns(X, weight, standardize=self.standardize)
             design = make_design(columns)
-            found = eliminate(design, self._bands(codes, weight), int(wanted), step, EXACT * self.tol, note)
-        self._keep_elimination(found, History(records))
+            found = eliminate(design, self._bands(codes, weight), int(wanted), step, EXACT * self.tol)
+        self._keep_elimination(found)
         weights = np.zeros((found.solution.weights.shape[0], self.n_features_in_))
         weights[:, found.alive] = found.solution.weights
         self._keep_weights(weights, found.solution.intercept + weights @ design.intercept_shift, columns)
@@ -182,7 +173,7 @@ class RFESelector(LinearSelectingClassifier):
             return [class_bands(y, upper=cost) for y in signs]
         return [class_bands(y, ridge=0.5 / cost) for y in signs]
 
-    def _keep_elimination(self, found: Elimination, history: History) -> None:
+    def _keep_elimination(self, found: Elimination) -> None:
         self.support_ = np.zeros(self.n_features_in_, dtype=bool)
         self.support_[found.alive] = True
         self.ranking_ = np.ones(self.n_features_in_, dtype=np.intp)
@@ -190,7 +181,7 @@ class RFESelector(LinearSelectingClassifier):
             self.ranking_[which] = rank
         size = (found.solution.weights**2).sum(axis=0)
         self.order_ = found.alive[np.argsort(-size, kind="stable")]
-        self.history_ = history
+        self.history_ = found.history
         violation = found.solution.violation
         self.certificate_ = Certificate(violation, None, violation <= 10.0 * self.tol)
-        self.n_iter_ = len(history)
+        self.n_iter_ = len(found.history)
