@@ -21,6 +21,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 PATIENCE = 50  # steps without progress, and without anything that wants to come in, before giving up
+NOTICEABLE = 1e-5  # share of the criterion by which a step must lower it to count as progress
 EFFORTS = ("full", "light", "newest", "batch", "gauss_seidel")
 
 
@@ -194,7 +195,8 @@ def graft(model: Growable, settings: Settings, monitor: Monitor) -> bool:
 def _grow_convex(model: Growable, settings: Settings, monitor: Monitor) -> bool:
     automatic = settings.select_unit == "auto"
     batch = settings.first_batch if automatic else int(settings.select_unit)
-    least, since = np.inf, 0  # the smallest violation seen while nothing wants to come in, and the steps since then
+    # the smallest violation seen while nothing wants to come in, the criterion then, and the steps since either fell
+    least, lowest, since = np.inf, np.inf, 0
     for step in range(settings.max_iter):
         candidates = model.gradient_test()
         wanting = np.flatnonzero(candidates.pull > settings.tol)
@@ -202,7 +204,9 @@ def _grow_convex(model: Growable, settings: Settings, monitor: Monitor) -> bool:
             left = model.open_violation()
             if left <= settings.tol:
                 return True
-            least, since = (left, 0) if left < 0.9 * least else (least, since + 1)
+            value = model.objective()
+            falls = left < 0.9 * least or value < lowest - NOTICEABLE * abs(value)
+            least, lowest, since = (min(left, least), value, 0) if falls else (least, lowest, since + 1)
             if settings.effort == "newest" or since > PATIENCE:
                 return False
         if wanting.size and step and settings.effort != "newest":
