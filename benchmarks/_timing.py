@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import multiprocessing
+import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +24,7 @@ from benchmarks._peers import Solver
 from benchmarks._problems import Problem
 
 _FORK = multiprocessing.get_context("fork")
+CORES = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
 PATIENCE = 30.0  # seconds that a run with more threads may take beyond five times that with one
 ENOUGH = 6.0  # seconds of timed runs after which a solver is not run again
 
@@ -241,6 +243,12 @@ def alternate(
     return cells
 
 
+def _unpin() -> None:
+    """Let the process use all cores again: a package that binds itself to one would bind all that come after it."""
+    if CORES is not None:
+        os.sched_setaffinity(0, CORES)
+
+
 def _race(
     able: dict[str, Solver], problem: Problem, judge: Judge, found: dict[str, Cell], repeat: int, threads: int
 ) -> Callable[[Callable[[Any], None]], None]:
@@ -249,9 +257,11 @@ def _race(
 
     def race(report: Callable[[Any], None]) -> None:
         def fit(name: str) -> Any:
+            _unpin()
             return able[name].fit(problem, found[name].tol or 0.0, threads)
 
         left = dict(counts)
+        _unpin()
         with threadpool_limits(threads):
             for name in able:
                 if (found[name].wall or 0.0) < 3.0:
