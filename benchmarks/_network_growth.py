@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from papers._grafting.paper import NETWORK
 from papers._grafting.problems import Split
 
 from benchmarks import _table
-from benchmarks._network_race import LASSONET_LIMIT, all_connected, grafted, lassonet
+from benchmarks._network_race import LASSONET, LASSONET_LIMIT, Outcome, all_connected, grafted, judged, lassonet
 from skgraft.datasets import make_threshold_max
 
 ROWS = ((1_000, 100), (10_000, 100), (100_000, 100))
@@ -30,28 +31,29 @@ def split(n_rows: int, n_columns: int) -> Split:
 def measure(n_rows: int, n_columns: int, python: str | None) -> dict[str, Any]:
     """Return seconds, error and features of each contestant; None for LassoNet stopped at its limit."""
     problem = split(n_rows, n_columns)
-    found = {"skgraft": grafted(problem, 1e-6, 0.005), "MLPClassifier": all_connected(problem)}
+    found: dict[str, Outcome | None] = {
+        "skgraft": grafted(problem, **NETWORK["A"]),
+        "MLPClassifier": all_connected(problem),
+    }
     if python is not None:
-        found["LassoNet"] = lassonet(problem, python)  # type: ignore[assignment]
-    for outcome in found.values():
-        if outcome is not None:
-            features = outcome.pop("features")
-            outcome["n_features"] = n_columns if features is None else len(features)
-            outcome["saliency"] = None if features is None else problem.saliency(np.array(features, dtype=np.intp))
-    return {"rows": n_rows, "columns": n_columns, "found": found}
+        found[LASSONET] = lassonet(problem, python)
+    outcomes = {name: outcome and judged(problem, outcome) for name, outcome in found.items()}
+    return {"rows": n_rows, "columns": n_columns, "found": outcomes}
 
 
 def growth(python: str | None, note: Callable[[str], None], *, quick: bool) -> dict[str, Any]:
     """Return a line for each size, and the exponents of the time in rows and in columns."""
     out: dict[str, Any] = {}
+    known: dict[tuple[int, int], Any] = {}  # both series begin at the same size
     for axis, sizes in (
         ("rows", QUICK_ROWS if quick else ROWS),
         ("columns", QUICK_COLUMNS if quick else COLUMNS),
     ):
-        points = []
-        for n_rows, n_columns in sizes:
-            points.append(measure(n_rows, n_columns, python))
-            note(f"  {points[-1]}")
+        for size in sizes:
+            if size not in known:
+                known[size] = measure(*size, python)
+                note(f"  {known[size]}")
+        points = [known[size] for size in sizes]
         seconds = [point["found"]["skgraft"]["seconds"] for point in points]
         logs = np.log([point[axis] for point in points]), np.log(seconds)
         out[axis] = {"points": points, "exponent": float(np.polyfit(*logs, 1)[0])}
@@ -61,7 +63,8 @@ def growth(python: str | None, note: Callable[[str], None], *, quick: bool) -> d
 def render(found: dict[str, Any]) -> str:
     """Return the table of growth."""
     body = []
-    for point in (point for axis in ("rows", "columns") for point in found[axis]["points"]):
+    every = [point for axis in ("rows", "columns") for point in found[axis]["points"]]
+    for point in {(point["rows"], point["columns"]): point for point in every}.values():
         size = f"{point['rows']:,} x {point['columns']:,}"
         ours = point["found"]["skgraft"]["seconds"]
         for name, outcome in point["found"].items():

@@ -15,7 +15,6 @@ import numpy as np
 
 from benchmarks import _table
 
-STATED = {"A": (1e-6, 0.005), "B": (1e-6, 0.005), "C": (0.1, 0.001), "D": (3e-4, 0.001), "E": (3e-5, 0.001)}
 LASSONET, WRAPPER = SLOWEST = "LassoNet", "RBF SVM, wrapper"
 LASSONET_LIMIT = 300.0  # seconds
 WRAPPER_FEATURES = 10
@@ -82,6 +81,14 @@ def wrapped_svm(split: Any) -> Outcome | None:
     return {"error": error, "features": np.flatnonzero(chosen.get_support()).tolist(), "seconds": seconds}
 
 
+def judged(split: Any, outcome: Outcome) -> Outcome:
+    """Return an outcome with the number of features and their saliency in place of the features; None is all."""
+    features = outcome["features"]
+    chosen = np.arange(split.X.shape[1]) if features is None else np.array(features, dtype=np.intp)
+    counted = {"n_features": chosen.size, "saliency": None if features is None else split.saliency(chosen)}
+    return {key: value for key, value in outcome.items() if key != "features"} | counted
+
+
 def classes(
     instances: int, python: str | None, few: int, note: Callable[[str], None], *, quick: bool
 ) -> list[dict[str, Any]]:
@@ -89,14 +96,15 @@ def classes(
 
     The slowest by far, LassoNet and the wrapper, run on the first ``few`` instances only.
     """
+    from papers._grafting.paper import NETWORK
     from papers._grafting.problems import load_problems
 
     rows = []
     for problem in load_problems().present:
-        l1, l0 = STATED[problem.name]
+        stated = NETWORK[problem.name]
         contestants: dict[str, Callable[[Any], Outcome | None]] = {
-            "skgraft": lambda split, l1=l1, l0=l0: grafted(split, l1, l0),  # type: ignore[misc]
-            "skgraft, light": lambda split, l1=l1, l0=l0: grafted(split, l1, l0, "light"),  # type: ignore[misc]
+            "skgraft": lambda split, stated=stated: grafted(split, **stated),  # type: ignore[misc]
+            "skgraft, light": lambda split, stated=stated: grafted(split, **stated, effort="light"),  # type: ignore[misc]
             "MLPClassifier": all_connected,
         }
         if python is not None:
@@ -109,11 +117,7 @@ def classes(
             for name, run in contestants.items():
                 outcome = None if name in SLOWEST and i >= few else run(split)
                 if outcome is not None:
-                    features = outcome.pop("features")
-                    outcome["n_features"] = split.X.shape[1] if features is None else len(features)
-                    chosen = None if features is None else np.array(features, dtype=np.intp)
-                    outcome["saliency"] = None if chosen is None else split.saliency(chosen)
-                    found[name].append(outcome)
+                    found[name].append(judged(split, outcome))
             note(f"  {problem.name} {i}: " + ", ".join(f"{n} {o[-1]['seconds']:.2f} s" for n, o in found.items() if o))
         rows.append({"problem": problem.name, "title": problem.title, "found": found})
     return rows

@@ -109,6 +109,21 @@ def test_a_solver_that_is_very_slow_with_more_threads_is_stopped_and_the_others_
     assert cells["skgraft"].state == "timed"
 
 
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores cannot be chosen here")
+def test_a_solver_that_binds_itself_to_a_core_does_not_bind_the_others(tmp_path):
+    cores, seen = os.sched_getaffinity(0), tmp_path / "seen"
+
+    def binding(problem, tol, threads):
+        with seen.open("a") as file:
+            file.write(f"{len(os.sched_getaffinity(0))}\n")
+        os.sched_setaffinity(0, {min(cores)})
+        return SKGRAFT.fit(problem, tol, threads)
+
+    found = {"binding": Cell("timed", cpu=0.01, wall=0.01, tol=1e-8)}
+    alternate([contestant("binding", binding)], PROBLEM, Judge(PROBLEM), found, repeat=2, threads=2)
+    assert seen.read_text().split() == [str(len(cores))] * 3
+
+
 def test_a_solver_that_misses_with_more_threads_is_given_a_tighter_tolerance():
     exact = SKGRAFT.fit(PROBLEM, 1e-10, 1)()[0]
 

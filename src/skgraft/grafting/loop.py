@@ -195,7 +195,7 @@ def graft(model: Growable, settings: Settings, monitor: Monitor) -> bool:
 def _grow_convex(model: Growable, settings: Settings, monitor: Monitor) -> bool:
     automatic = settings.select_unit == "auto"
     batch = settings.first_batch if automatic else int(settings.select_unit)
-    # the smallest violation seen while nothing wants to come in, the criterion then, and the steps since either fell
+    # the least violation and criterion seen while nothing wants to come in, and the steps since either fell
     least, lowest, since = np.inf, np.inf, 0
     for step in range(settings.max_iter):
         candidates = model.gradient_test()
@@ -206,7 +206,7 @@ def _grow_convex(model: Growable, settings: Settings, monitor: Monitor) -> bool:
                 return True
             value = model.objective()
             falls = left < 0.9 * least or value < lowest - NOTICEABLE * abs(value)
-            least, lowest, since = (min(left, least), value, 0) if falls else (least, lowest, since + 1)
+            least, lowest, since = (min(left, least), min(value, lowest), 0) if falls else (least, lowest, since + 1)
             if settings.effort == "newest" or since > PATIENCE:
                 return False
         if wanting.size and step and settings.effort != "newest":
