@@ -67,9 +67,9 @@ def seed(*key: int) -> int:
 def load_problems() -> Problems:
     """Return data sets A, B and C, and D and E where their files are found."""
     present = [
-        Problem("A", "threshold max, 90 irrelevant features", _ThresholdMax(0, 1000, 0, 90)),
-        Problem("B", "threshold max, 90 copies", _ThresholdMax(1, 1000, 90, 0)),
-        Problem("C", "threshold max, 100 rows, 1000 features", _ThresholdMax(2, 100, 490, 500)),
+        Problem("A", "threshold max, 90 irrelevant features", ThresholdMax(0, 1000, 0, 90)),
+        Problem("B", "threshold max, 90 copies", ThresholdMax(1, 1000, 90, 0)),
+        Problem("C", "threshold max, 100 rows, 1000 features", ThresholdMax(2, 100, 490, 500)),
     ]
     missing = {}
     for name, title, read, positive, n_train in (
@@ -86,7 +86,9 @@ def load_problems() -> Problems:
 
 
 @dataclass(frozen=True)
-class _ThresholdMax:
+class ThresholdMax:
+    """Instances of a threshold max with ten informative features, their copies and irrelevant ones."""
+
     key: int
     n_train: int
     n_redundant: int
