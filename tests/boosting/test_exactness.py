@@ -14,7 +14,7 @@ from skgraft.boosting.bins import layout as layout_module
 from skgraft.boosting.bins import storage as storage_module
 from skgraft.boosting.growth import screening as screening_module
 from skgraft.boosting.growth import search as search_module
-from skgraft.boosting.threads import ALONE
+from skgraft.matrix.threads import ALONE
 
 from .samples import classes
 

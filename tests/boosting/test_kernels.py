@@ -12,8 +12,8 @@ from skgraft.boosting.bins import find_layout, store
 from skgraft.boosting.growth import _kernels as kernels
 from skgraft.boosting.growth import quantise_weights
 from skgraft.boosting.losses import Task, quantise_gradients
-from skgraft.boosting.threads import ALONE
 from skgraft.criterion.losses import make_loss
+from skgraft.matrix.threads import ALONE
 
 
 def rng(seed=0):

@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skgraft.matrix import DenseColumns, SparseColumns, make_columns
 from skgraft.matrix._kernels import csc_gradient, csr_gradient, dense_gradient
+from skgraft.matrix.threads import at_work
 
 N, P = 83, 37
 
@@ -107,6 +108,28 @@ def close(found: np.ndarray, left: np.ndarray, right: np.ndarray, rtol: float = 
     """Check left @ right to a relative error of its absolute sum, which is what rounding can do."""
     assert found.shape == (left @ right).shape
     assert (np.abs(found - left @ right) <= rtol * (np.abs(left) @ np.abs(right))).all()
+
+
+@every_storage
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_threads_share_the_columns_and_change_no_bit(storage, n_outputs, monkeypatch):
+    monkeypatch.setattr("skgraft.matrix.dense.COMPILED_CELLS", -1)
+    monkeypatch.setattr("skgraft.matrix.sparse.COMPILED_STORED", -1)
+    monkeypatch.setattr("skgraft.matrix.threads.LEAST_WORK", 0)
+    X, _, _ = data(storage)
+    weight = np.random.default_rng(3).uniform(0.5, 1.5, N)
+    residual = np.random.default_rng(1).standard_normal((N, n_outputs))
+    some = np.array([30, 5, 3, 2, 7, 0, 11])
+
+    def found() -> list[np.ndarray]:
+        columns = make_columns(X, weight / weight.sum(), center=True, standardize=True)
+        return [columns.centre, columns.scale, columns.gradient(residual), columns.gradient_of(some, residual)]
+
+    alone = found()
+    with at_work(3):
+        together = found()
+    for one, other in zip(alone, together, strict=True):
+        assert_array_equal(one, other)
 
 
 @every_storage

@@ -18,9 +18,9 @@ from skgraft.boosting.forest import Forest
 from skgraft.boosting.growth import Grower, Grown, Weights
 from skgraft.boosting.losses import Task, quantise_gradients
 from skgraft.boosting.market import Market, Purchase
-from skgraft.boosting.threads import Crew
 from skgraft.boosting.tree import Tree, make_tree
 from skgraft.grafting.history import History, Record
+from skgraft.matrix.threads import Crew
 
 Array = NDArray[np.float64]
 

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from skgraft.boosting.bins import Categories
-from skgraft.boosting.threads import ALONE, Crew
 from skgraft.boosting.tree import Tree
+from skgraft.matrix.threads import ALONE, Crew
 
 Array = NDArray[np.float64]
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skgraft.boosting.growth import Gradients, Weights
-from skgraft.boosting.threads import Crew
 from skgraft.criterion.losses import make_loss
+from skgraft.matrix.threads import Crew
 
 Array = NDArray[np.float64]
 

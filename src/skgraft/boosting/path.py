@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array
 from skgraft.boosting.boost import Problem, largest_mu
 from skgraft.boosting.classifier import GBFSClassifier
 from skgraft.boosting.regressor import GBFSRegressor
-from skgraft.boosting.threads import crew
+from skgraft.matrix.threads import crew
 
 Array = NDArray[np.float64]
 

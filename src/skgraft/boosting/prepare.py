@@ -13,7 +13,7 @@ from skgraft.boosting.bins import Layout, find_layout, store
 from skgraft.boosting.boost import Problem, Validation
 from skgraft.boosting.growth import Grower, Limits, quantise_weights
 from skgraft.boosting.losses import Task
-from skgraft.boosting.threads import Crew
+from skgraft.matrix.threads import Crew
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

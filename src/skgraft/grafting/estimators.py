@@ -270,7 +270,8 @@ class GraftClassifier(ClassProbabilities, _LinearGraft):
     max_iter : int, default=1000
         Largest number of grafting steps.
     n_jobs : int, optional
-        Number of threads for linear algebra; None leaves it to the libraries, -1 is all cores.
+        Number of threads for linear algebra and passes over X, -1 is all cores; None leaves linear algebra to its
+        libraries, and the passes to one thread.
     random_state : int, RandomState or None, default=None
         Seed of the restarts of ``polish="thorough"``.
     verbose : int, default=0

@@ -27,6 +27,7 @@ COUPLED_WEIGHTS = 8000  # beyond this many coupled free weights their matrix is 
 COUPLED_GRAM_WEIGHTS = 500  # up to here the matrix of sparse coupled weights is the faster way
 DENSE_CELLS = 500_000  # columns in use of up to this many cells are multiplied as dense ones
 DEFINITE = 1e-13  # share of its diagonal that keeps a singular Gram matrix from turning indefinite by rounding
+SYNC_CELLS = 1 << 17  # cells that are centred and scaled at a time, while they are in the cache
 SPARSE_GRAM_WEIGHTS = 4000  # up to here an ill-conditioned sparse problem is finished with its Gram matrix
 
 
@@ -488,11 +489,15 @@ class _SharedGram:
             if done:
                 A[:done], mean[:done], heights[:done] = self._A[:done], self.mean[:done], self._heights[:done]
             self._A, self.mean, self._heights = A, mean, heights
-        fresh = rows[done:m]
-        if self._intercept:
-            self.mean[done:m] = fresh @ self._curvature / self.total
-            fresh = fresh - self.mean[done:m, None]
-        np.multiply(fresh, self._root, out=self._A[done:m], casting="same_kind")
+        step = max(1, SYNC_CELLS // rows.shape[1])
+        spare = np.empty((min(step, m - done), rows.shape[1])) if self._intercept else None
+        for start in range(done, m, step):
+            part = rows[start : min(start + step, m)]
+            stop = start + part.shape[0]
+            if spare is not None:
+                self.mean[start:stop] = part @ self._curvature / self.total
+                part = np.subtract(part, self.mean[start:stop, None], out=spare[: part.shape[0]])
+            np.multiply(part, self._root, out=self._A[start:stop], casting="same_kind")
         self._in_rows = m
 
     def matrix(self, ridge: Array) -> NDArray[np.floating]:

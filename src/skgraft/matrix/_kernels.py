@@ -94,55 +94,53 @@ def dense_gradient_of(XT, which, R, out):
             out[c, k] = total
 
 
+# Differences from a nearby number are exact, and are taken before anything is multiplied; only their sums may be
+# reordered, and the two numbers that are subtracted.
 @njit(cache=True, nogil=True, fastmath=FAST)
-def weighted_sum(weight, x):
+def weighted_sum(weight, x, first):
+    """Return Σ_i weight[i]·(x[i] - first)."""
     total = 0.0
     for i in range(x.size):
-        total += weight[i] * x[i]
+        total += weight[i] * (x[i] - first)
     return total
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def weighted_squares(weight, x):
+def weighted_squares(weight, x, first, shift):
+    """Return Σ_i weight[i]·(x[i] - first - shift)²."""
     total = 0.0
     for i in range(x.size):
-        total += weight[i] * x[i] * x[i]
+        d = (x[i] - first) - shift
+        total += weight[i] * d * d
     return total
 
 
-# Not allowed to reorder: differences from a nearby number are exact, and must stay differences.
 @njit(cache=True, nogil=True)
 def column_moments(XT, weight, counted, mean, variance):
     """Weighted mean and variance of every row of XT; ``counted`` is a sample whose weight is not zero."""
-    n = XT.shape[1]
-    apart = np.empty(n)
     for j in range(XT.shape[0]):
         first = np.float64(XT[j, counted])
-        for i in range(n):
-            apart[i] = XT[j, i] - first
-        shift = weighted_sum(weight, apart)
-        for i in range(n):
-            apart[i] -= shift
+        shift = weighted_sum(weight, XT[j], first)
         mean[j] = first + shift
-        variance[j] = weighted_squares(weight, apart)
+        variance[j] = weighted_squares(weight, XT[j], first, shift)
 
 
+# Not allowed to reorder at all.
 @njit(cache=True, nogil=True)
-def row_moments(X, weight, counted, mean, variance):
-    """Weighted mean and variance of every column of X, which is read by rows."""
-    n, p = X.shape
-    shift = np.zeros(p)
-    for i in range(n):
+def row_moments(X, weight, counted, first, last, mean, variance):
+    """Weighted mean and variance of the columns first:last of X, which is read by rows."""
+    shift = np.zeros(last - first)
+    for i in range(X.shape[0]):
         s = weight[i]
-        for j in range(p):
-            shift[j] += s * (X[i, j] - np.float64(X[counted, j]))
-    for j in range(p):
-        mean[j] = np.float64(X[counted, j]) + shift[j]
+        for j in range(first, last):
+            shift[j - first] += s * (X[i, j] - np.float64(X[counted, j]))
+    for j in range(first, last):
+        mean[j] = np.float64(X[counted, j]) + shift[j - first]
         variance[j] = 0.0
-    for i in range(n):
+    for i in range(X.shape[0]):
         s = weight[i]
-        for j in range(p):
-            d = (X[i, j] - np.float64(X[counted, j])) - shift[j]
+        for j in range(first, last):
+            d = (X[i, j] - np.float64(X[counted, j])) - shift[j - first]
             variance[j] += s * d * d
 
 

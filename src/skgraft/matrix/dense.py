@@ -8,6 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from skgraft.matrix.threads import share_columns
+
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
@@ -54,7 +56,12 @@ class DenseColumns:
         if self.size > COMPILED_CELLS and self.X.flags.f_contiguous:
             from skgraft.matrix._kernels import dense_gradient_of
 
-            dense_gradient_of(self.X.T, columns, np.ascontiguousarray(residual.T), g)
+            XT, R = self.X.T, np.ascontiguousarray(residual.T)
+
+            def multiply(a: int, e: int) -> None:
+                dense_gradient_of(XT, columns[a:e], R, g[a:e])
+
+            share_columns(multiply, columns.size, g.size * self.n_rows)
         else:
             for part in _parts(columns.size, self.n_rows):
                 g[part] = self.X[:, columns[part]].astype(np.float64).T @ residual
@@ -103,7 +110,8 @@ class DenseColumns:
             from skgraft.matrix._kernels import dense_gradient
 
             out = np.empty((self.n_columns, residual.shape[1]))
-            dense_gradient(self.X.T, np.ascontiguousarray(residual.T), out)
+            XT, R = self.X.T, np.ascontiguousarray(residual.T)
+            share_columns(lambda a, e: dense_gradient(XT[a:e], R, out[a:e]), self.n_columns, out.size * self.n_rows)
             return out
         g = np.zeros((self.n_columns, residual.shape[1]))
         if self.X.flags.c_contiguous:  # blocks of rows are contiguous there
@@ -122,10 +130,15 @@ class DenseColumns:
         from skgraft.matrix._kernels import column_moments, row_moments
 
         mean, variance = np.empty(self.n_columns), np.empty(self.n_columns)
-        if flags.c_contiguous:
-            row_moments(self.X, weight, 0, mean, variance)
-        else:
-            column_moments(self.X.T, weight, 0, mean, variance)
+        X, XT = self.X, self.X.T
+
+        def add_up(a: int, e: int) -> None:
+            if flags.c_contiguous:
+                row_moments(X, weight, 0, a, e, mean, variance)
+            else:
+                column_moments(XT[a:e], weight, 0, mean[a:e], variance[a:e])
+
+        share_columns(add_up, self.n_columns, 2.0 * self.size)
         deviation = np.sqrt(variance)
         low, high = SAFE_SQUARES
         unsafe = np.flatnonzero(~((variance >= low) & (variance <= high)))

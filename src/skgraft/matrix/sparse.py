@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from skgraft.matrix.dense import OFFSET, SAFE_SQUARES, TOO_LARGE
+from skgraft.matrix.threads import share_columns
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -60,7 +61,12 @@ class SparseColumns:
         from skgraft.matrix._kernels import csc_gradient_of
 
         X, g = self.X, np.empty((columns.size, residual.shape[1]))
-        csc_gradient_of(X.data, X.indices, X.indptr, columns, np.ascontiguousarray(residual), g)
+        R, part = np.ascontiguousarray(residual), columns.size / max(1, self.n_columns)
+
+        def multiply(a: int, e: int) -> None:
+            csc_gradient_of(X.data, X.indices, X.indptr, columns[a:e], R, g[a:e])
+
+        share_columns(multiply, columns.size, part * self.size * R.shape[1])
         g /= self.scale[columns, None]
         g -= np.outer(self.shift[columns], residual.sum(axis=0))
         g[self.constant[columns]] = 0.0
@@ -102,9 +108,16 @@ class SparseColumns:
             return np.asarray(self.X.T @ residual)
         from skgraft.matrix._kernels import csc_gradient, csr_gradient
 
+        X, R = self.X, np.ascontiguousarray(residual)
         out = np.zeros((self.n_columns, residual.shape[1]))
-        kernel = csc_gradient if self.X.format == "csc" else csr_gradient
-        kernel(self.X.data, self.X.indices, self.X.indptr, np.ascontiguousarray(residual), out)
+        if X.format == "csr":
+            csr_gradient(X.data, X.indices, X.indptr, R, out)
+            return out
+
+        def multiply(a: int, e: int) -> None:
+            csc_gradient(X.data, X.indices, X.indptr[a : e + 1], R, out[a:e])
+
+        share_columns(multiply, self.n_columns, self.size * R.shape[1])
         return out
 
     def _moments(self, weight: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
@@ -115,8 +128,14 @@ class SparseColumns:
 
         X, p = self.X, self.n_columns
         mean, squares, stored = np.zeros(p), np.zeros(p), np.zeros(p)
-        kernel = csc_moments if X.format == "csc" else csr_moments
-        kernel(X.data, X.indices, X.indptr, weight, mean, squares, stored)
+
+        def add_up(a: int, e: int) -> None:
+            csc_moments(X.data, X.indices, X.indptr[a : e + 1], weight, mean[a:e], squares[a:e], stored[a:e])
+
+        if X.format == "csc":
+            share_columns(add_up, p, 2.0 * self.size)
+        else:
+            csr_moments(X.data, X.indices, X.indptr, weight, mean, squares, stored)
         count = np.diff(X.indptr) if X.format == "csc" else np.bincount(X.indices, minlength=p)
         with np.errstate(over="ignore"):
             variance = squares + self._left(stored) * mean**2

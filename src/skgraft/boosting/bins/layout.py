@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from skgraft.boosting.threads import Crew
+from skgraft.matrix.threads import Crew
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from skgraft.boosting.bins.layout import Layout, column_blocks, columns_as_rows
-from skgraft.boosting.threads import Crew
+from skgraft.matrix.threads import Crew
 
 # An entry of a sparse column takes five bytes and about five times the time of a dense cell.
 SPARSE_BELOW = 0.2

@@ -13,7 +13,7 @@ from skgraft.boosting.growth.rows import Gradients, Node, Parted, Rows
 from skgraft.boosting.growth.screening import MOST_OF_LARGE, MOST_SURVIVORS, Screen
 from skgraft.boosting.growth.search import EXACT, SUBTRACT_FROM, Bars, Search, make_search
 from skgraft.boosting.market import Change, Market
-from skgraft.boosting.threads import Crew
+from skgraft.matrix.threads import Crew
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from skgraft.boosting.bins import Bins, DenseBins, MixedBins, SparseBins
 from skgraft.boosting.growth.rows import Node, Rows
-from skgraft.boosting.threads import Crew
+from skgraft.matrix.threads import Crew
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]

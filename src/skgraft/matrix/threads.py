@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 LEAST_WORK = 200_000  # elementary steps below which handing work to another thread costs more than it saves
@@ -57,3 +58,22 @@ def crew(n_jobs: int | None) -> Iterator[Crew]:
         return
     with ThreadPoolExecutor(size) as executor:
         yield Crew(executor, size)
+
+
+_AT_WORK: ContextVar[Crew] = ContextVar("crew", default=ALONE)
+
+
+@contextmanager
+def at_work(n_jobs: int | None) -> Iterator[None]:
+    """Let passes over X share out their columns; see `share_columns`."""
+    with crew(n_jobs) as threads:
+        before = _AT_WORK.set(threads)
+        try:
+            yield
+        finally:
+            _AT_WORK.reset(before)
+
+
+def share_columns(task: Callable[[int, int], Any], n: int, work: float) -> None:
+    """Call ``task(first, last)`` over pieces of range(n) side by side, with the threads that are at work."""
+    _AT_WORK.get().run(task, n, work)
