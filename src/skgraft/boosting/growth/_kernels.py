@@ -20,7 +20,7 @@ FLAGS = {"nnan", "ninf", "nsz"}
 BLOCK = 32
 SHORT = 16
 FEW = 32  # bins that are gone through one by one rather than by vectors
-LEAST_TO_SIFT, MOST_TO_SIFT = 64, 2000  # bins of a feature and rows of a node
+LEAST_TO_SIFT, MOST_TO_SIFT = 64, 500  # bins of a feature and rows of a node
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
@@ -143,37 +143,48 @@ def order_categories(cells, at, n_bins, stride, shift, order, mean):
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
-def cannot_reach(left, n_splits, step, extra_q, extra_u, total_q, total_u, shift, bar, rise, fall):
-    """Whether no split gains ``bar``, judged by every ``step``-th of them.
+def none_between(us, vs, n, total_u, bar, rise, fall):
+    """Whether no split gains ``bar``, judged by those whose left sides weigh us[0] to us[n], with V of vs[0] to vs[n].
 
     A unit of weight that goes left moves V by at most ``rise`` up and ``fall`` down.  So between two splits V lies
     under the lines V0 + (u - u0)·rise and V1 + (u1 - u)·fall, and its gain V²·u/(u_L·u_R) is largest where they meet:
     along the first it grows with u, since V <= u·rise, and along the second it falls, while u_L is the smaller side;
     the other way round where u_R is.  The same holds for -V.
     """
-    mean = total_q / total_u
     per = 1.0 / (rise + fall)
     both = rise * fall
     need = bar / total_u * (1.0 - 1e-6)
-    u0, v0 = 0.0, 0.0
-    if extra_u != 0:
-        q, u0 = decode_pair(extra_q, extra_u, shift)
-        v0 = q - mean * u0
-    for start in range(0, n_splits, step):
-        end = min(start + step, n_splits) - 1
-        q, u = decode_pair(left[0, end] + extra_q, left[left.shape[0] - 1, end] + extra_u, shift)
-        v = q - mean * u
-        up = (v0 * fall + v * rise + (u - u0) * both) * per
-        down = ((u - u0) * both - v0 * rise - v * fall) * per
+    half = 0.5 * total_u
+    reached = 0
+    for i in range(n):  # without branches, so that it runs by vectors
+        u0, u, v0, v = us[i], us[i + 1], vs[i], vs[i + 1]
+        up = max((v0 * fall + v * rise + (u - u0) * both) * per, 0.0)
+        down = max(((u - u0) * both - v0 * rise - v * fall) * per, 0.0)
         at_up = min(max((v - v0 + u0 * rise + u * fall) * per, u0), u)
         at_down = min(max((v0 - v + u0 * fall + u * rise) * per, u0), u)
-        room_up, room_down = at_up * (total_u - at_up), at_down * (total_u - at_down)
-        if u0 < 0.5 * total_u < u:
-            room_up = room_down = min(u0 * (total_u - u0), u * (total_u - u))
-        if max(up, 0.0) ** 2 >= need * room_up or max(down, 0.0) ** 2 >= need * room_down:
-            return False
-        u0, v0 = u, v
-    return True
+        turns = (u0 < half) & (half < u)
+        ends = min(u0 * (total_u - u0), u * (total_u - u))
+        room_up = ends if turns else at_up * (total_u - at_up)
+        room_down = ends if turns else at_down * (total_u - at_down)
+        reached += (up * up >= need * room_up) | (down * down >= need * room_down)
+    return reached == 0
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
+def cannot_reach(left, n_splits, extra_q, extra_u, total_q, total_u, shift, bar, rise, fall, us, vs):
+    """Whether no split gains ``bar``, judged by a few of them; ``us`` and ``vs`` are room for these."""
+    mean = total_q / total_u
+    us[0], vs[0] = 0.0, 0.0
+    if extra_u != 0:
+        q, us[0] = decode_pair(extra_q, extra_u, shift)
+        vs[0] = q - mean * us[0]
+    n = 0
+    for start in range(0, n_splits, SHORT):
+        end = min(start + SHORT, n_splits) - 1
+        n += 1
+        q, us[n] = decode_pair(left[0, end] + extra_q, left[left.shape[0] - 1, end] + extra_u, shift)
+        vs[n] = q - mean * us[n]
+    return none_between(us, vs, n, total_u, bar, rise, fall)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
@@ -203,10 +214,11 @@ def best_split(
     n = accumulate(cells, at, n_bins, left, order, compact)
     q, u = cells[0, at + stride - 1], cells[channels - 1, at + stride - 1]
     missing = u != 0
+    us, vs = score[:32], score[32:64]
     if (
         bar > 0.0
-        and cannot_reach(left, n if missing else n - 1, SHORT, none, none, total_q, total_u, shift, bar, rise, fall)
-        and (not missing or cannot_reach(left, n - 1, SHORT, q, u, total_q, total_u, shift, bar, rise, fall))
+        and cannot_reach(left, n if missing else n - 1, none, none, total_q, total_u, shift, bar, rise, fall, us, vs)
+        and (not missing or cannot_reach(left, n - 1, q, u, total_q, total_u, shift, bar, rise, fall, us, vs))
     ):
         return bar, -1
     best, b = score_splits(left, n if missing else n - 1, none, none, total_q, total_u, shift, min_leaf, score)
@@ -277,7 +289,7 @@ def fill(cells, bins, rows, values, start, stop, whole, stride, width):
 
 
 @njit(inline="always")
-def sift(coarse, x, rows, values, start, stop, bars, totals, node, shift, rise, fall, left, passes):
+def sift(coarse, x, rows, values, start, stop, bars, totals, node, shift, rise, fall, room, passes):
     """Find which of four features may reach their bars, from histograms of sixteen bins a cell.
 
     Small ones take a fraction of the time, and most features get no further.
@@ -295,17 +307,18 @@ def sift(coarse, x, rows, values, start, stop, bars, totals, node, shift, rise, 
             h[32 + np.int64(x2[r] >> 4)] += a
             h[48 + np.int64(x3[r] >> 4)] += a
     total_q, total_u = decode(totals, shift, node)
-    none = np.int64(0)
+    mean = total_q / total_u
+    us, vs = room[:32], room[32:64]
+    us[0], vs[0] = 0.0, 0.0
     found = False
     for j in range(4):
-        for c in range(values.shape[0]):
-            total = np.int64(0)
-            for b in range(16):
-                total += coarse[c, 16 * j + b]
-                left[c, b] = total
-        passes[j] = bars[j] <= 0.0 or not cannot_reach(
-            left, 16, 1, none, none, total_q, total_u, shift, bars[j], rise, fall
-        )
+        a, b = np.int64(0), np.int64(0)
+        for k in range(16):
+            a += coarse[0, 16 * j + k]
+            b += coarse[values.shape[0] - 1, 16 * j + k]
+            q, us[k + 1] = decode_pair(a, b, shift)
+            vs[k + 1] = q - mean * us[k + 1]
+        passes[j] = bars[j] <= 0.0 or not none_between(us, vs, 16, total_u, bars[j], rise, fall)
         found = found or passes[j]
     return found
 
@@ -342,8 +355,9 @@ def search_nodes(
         for k in range(starts.shape[0]):
             for j in range(width):
                 bars[j], passes[j] = prices[f + j] + bests[k], True
-            if not (fine or whole or (keep and slots[k] >= 0) or stops[k] - starts[k] > MOST_TO_SIFT) and not sift(
-                coarse, x, rows, values, starts[k], stops[k], bars, totals, k, shift, rises[k], falls[k], left, passes
+            small = stops[k] - starts[k] <= MOST_TO_SIFT and not (fine or whole or (keep and slots[k] >= 0))
+            if small and not sift(
+                coarse, x, rows, values, starts[k], stops[k], bars, totals, k, shift, rises[k], falls[k], score, passes
             ):
                 for j in range(width):
                     gains[f + j, k], codes[f + j, k] = bars[j], -1
