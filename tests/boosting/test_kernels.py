@@ -11,9 +11,10 @@ from skgraft.boosting.bins import _kernels as bin_kernels
 from skgraft.boosting.bins import find_layout, store
 from skgraft.boosting.growth import _kernels as kernels
 from skgraft.boosting.growth import quantise_weights
+from skgraft.boosting.growth.rows import Rows
 from skgraft.boosting.losses import Task, quantise_gradients
 from skgraft.criterion.losses import make_loss
-from skgraft.matrix.threads import ALONE
+from skgraft.matrix.threads import ALONE, crew
 
 
 def rng(seed=0):
@@ -63,6 +64,22 @@ def setting(weighted, *, missing=True, n=500, d=9, n_bins=12, seed=0):
     gradients = quantise_gradients(g, weights, None, ALONE)
     u = weights.u.astype(float) if weighted else np.ones(n)
     return x, gradients, u
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_root_is_described_the_same_by_any_number_of_threads(weighted, monkeypatch):
+    monkeypatch.setattr("skgraft.matrix.threads.LEAST_WORK", 0)
+    _, gradients, u = setting(weighted, n=200_001, d=1)
+    alone = Rows(gradients).root(0, ALONE)
+    with crew(3) as threads:
+        together = Rows(gradients).root(0, threads)
+    assert (together.squares, together.slopes) == (alone.squares, alone.slopes)
+    assert_array_equal(together.total, alone.total)
+    z = gradients.z.astype(float)
+    assert_allclose(gradients.decode(alone.total), [u @ z, u.sum()], rtol=1e-14, atol=0)
+    assert_allclose(alone.squares, u @ z**2, rtol=1e-12)
+    mean = u @ z / u.sum()
+    assert_allclose(alone.slopes, [z.max() - mean, mean - z.min()], rtol=1e-12)
 
 
 def brute(x, z, u, rows, n_bins, min_leaf):

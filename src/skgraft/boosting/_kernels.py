@@ -239,6 +239,23 @@ def gather(values, z, shift, rows, start, stop, out, total):
 
 
 @njit(cache=True, nogil=True)
+def survey(values, z, first, last, total):
+    """Add up the values of rows first:last; return Σ u·z² and the least and greatest z."""
+    squares, low, high = 0.0, np.int64(z[first]), np.int64(z[first])
+    for c in range(values.shape[0]):
+        s = np.int64(0)
+        for i in range(first, last):
+            s += values[c, i]
+        total[c] = s
+    weighted = values.shape[0] > 1
+    for i in range(first, last):
+        q = np.int64(z[i])
+        low, high = min(low, q), max(high, q)
+        squares += np.float64(values[0, i] if weighted else q) * np.float64(q)
+    return squares, low, high
+
+
+@njit(cache=True, nogil=True)
 def label_nodes(rows, start, stop, node, node_of):
     """Note which node the rows are in."""
     for i in range(start, stop):

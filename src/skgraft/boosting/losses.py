@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skgraft.boosting.growth import Gradients, Weights
+from skgraft.boosting.growth.rows import PIECE
 from skgraft.criterion.losses import make_loss
 from skgraft.matrix.threads import Crew
 
 Array = NDArray[np.float64]
 
-PIECE = 2**16  # rows whose losses are added up before they join the rest: so the sum does not depend on the threads
 LONGEST_STEP = 4.0  # of a score inside an exponential, before the learning rate
 
 _HAS_EXPONENTIAL = {"logistic", "multinomial", "poisson"}
@@ -38,7 +38,7 @@ class Task:
     n_outputs: int
     delta: float = 1.35
 
-    @property
+    @cached_property
     def total_weight(self) -> float:
         """Sum of the weights."""
         return float(self.weight.sum())

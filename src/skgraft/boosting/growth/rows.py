@@ -9,9 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skgraft.matrix.threads import Crew
+
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
+PIECE = 2**16  # rows that are added up before they join the rest: so sums do not depend on the threads
 GRADIENT_BITS = 24
 WEIGHT_BITS = 37  # of all rows together: with the gradient's, a sum stays within an int64
 
@@ -156,10 +159,22 @@ class Rows:
         """Whether no node was split yet, and the rows are in the order of X."""
         return self._whole
 
-    def root(self, output: int) -> Node:
+    def root(self, output: int, crew: Crew) -> Node:
         """Return the node of all rows, opened."""
-        node = Node(0, 0, self.rows.size, (output,))
-        self.open(node)
+        from skgraft.boosting._kernels import survey
+
+        g, n = self.gradients, self.rows.size
+        node = Node(0, 0, n, (output,))
+        pieces = -(-n // PIECE)
+        totals, found = np.empty((pieces, g.values.shape[0]), np.int64), np.empty((pieces, 3))
+
+        def look(first: int, last: int) -> None:
+            for k in range(first, last):
+                found[k] = survey(g.values, g.z, k * PIECE, min(n, (k + 1) * PIECE), totals[k])
+
+        crew.run(look, pieces, 3.0 * n)
+        node.total = totals.sum(axis=0)
+        self._describe(node, float(found[:, 0].sum()), found[:, 1].min(), found[:, 2].max())
         return node
 
     def open(self, node: Node) -> None:
@@ -168,11 +183,15 @@ class Rows:
 
         g = self.gradients
         node.total = np.empty(g.values.shape[0], np.int64)
-        node.squares, low, high = gather(
+        squares, low, high = gather(
             g.values, g.z, g.weights.shift, self.rows, node.start, node.stop, self._gathered, node.total
         )
-        q, u = g.decode(node.total)
-        node.slopes = max(float(high) - q / u, 0.0) + 1e-6, max(q / u - float(low), 0.0) + 1e-6
+        self._describe(node, squares, float(low), float(high))
+
+    def _describe(self, node: Node, squares: float, low: float, high: float) -> None:
+        q, u = self.gradients.decode(node.total)
+        node.squares = squares
+        node.slopes = max(high - q / u, 0.0) + 1e-6, max(q / u - low, 0.0) + 1e-6
 
     def split(
         self, node: Node, column: NDArray[np.uint8], goes_left: NDArray[np.bool_], missing: int, mark: Hashable
@@ -180,8 +199,8 @@ class Rows:
         """Split a node by the bins of a column; ``mark`` names the split, for the children's paths."""
         from skgraft.boosting._kernels import partition
 
-        seen = np.empty(2, np.int64)
-        middle = partition(column, goes_left, missing, self.rows, node.start, node.stop, self._spare, seen)
+        seen, spare = np.empty(2, np.int64), self._spare[node.start : node.stop]  # nodes are split side by side
+        middle = partition(column, goes_left, missing, self.rows, node.start, node.stop, spare, seen)
         self._whole = False
         left = Node(-1, node.start, middle, (*node.path, (mark, 0)), parent=node)
         right = Node(-1, middle, node.stop, (*node.path, (mark, 1)), parent=node, sibling=left, is_left=False)

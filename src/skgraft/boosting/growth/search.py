@@ -334,8 +334,12 @@ class SparseSearch:
             return gains, codes
         bins, layout, gradients = self._bins, self._bins.layout, self._rows.gradients
         self._node_of.fill(len(nodes))
-        for k, node in enumerate(nodes):
-            label_nodes(self._rows.rows, node.start, node.stop, k, self._node_of)
+
+        def label(first: int, last: int) -> None:
+            for k in range(first, last):
+                label_nodes(self._rows.rows, nodes[k].start, nodes[k].stop, k, self._node_of)
+
+        self._crew.run(label, len(nodes), float(sum(node.n_rows for node in nodes)))
         totals = np.stack([node.total for node in nodes], axis=1)
         min_leaf = self._min_leaf / gradients.weights.unit
         scaled = bars.scaled(features, nodes, self._rows)
