@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skgraft.matrix.threads import at_work
+from skgraft.matrix.threads import at_work, n_threads
 
 
 @cache
@@ -32,7 +31,6 @@ def threads(n_jobs: int | None, cells: float = np.inf) -> Iterator[None]:
     if n_jobs is None and cells > SMALL_CELLS:
         yield
         return
-    n_jobs = n_jobs or 1
-    limit = n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
+    limit = n_threads(n_jobs or 1)
     with _controller().limit(limits=limit, user_api="blas"), at_work(limit):
         yield
