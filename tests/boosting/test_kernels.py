@@ -11,7 +11,7 @@ from skgraft.boosting.bins import _kernels as bin_kernels
 from skgraft.boosting.bins import find_layout, store
 from skgraft.boosting.growth import _kernels as kernels
 from skgraft.boosting.growth import quantise_weights
-from skgraft.boosting.growth.rows import Rows
+from skgraft.boosting.growth.rows import Cut, Rows
 from skgraft.boosting.losses import Task, quantise_gradients
 from skgraft.criterion.losses import make_loss
 from skgraft.matrix.threads import ALONE, crew
@@ -48,6 +48,22 @@ def histogram(x, values, size):
     return np.stack([np.bincount(x, values[c].astype(float), size) for c in range(len(values))]).astype(np.int64)
 
 
+def amounts(gradients):
+    """Return what each row adds to a histogram, channels by rows."""
+    z, u, shift = gradients.z.astype(np.int64), gradients.weights.u, gradients.weights.shift
+    return np.stack([u * z, u]) if u.size else (2**shift + z)[None]
+
+
+def entries(rows, z):
+    return (rows.astype(np.uint64) << np.uint64(32)) | z[rows].astype(np.uint32).astype(np.uint64)
+
+
+def held(gradients, rows=None):
+    """Return what kernels get of rows in this order, or of all in that of X."""
+    some = np.empty(0, np.uint64) if rows is None else entries(rows, gradients.z)
+    return gradients.z, some, gradients.weights.u, rows is None
+
+
 def gain_of(z, u, left):
     z = z.astype(float)
     parts = [(u[m] * z[m]).sum() ** 2 / u[m].sum() for m in (left, ~left)]
@@ -70,9 +86,10 @@ def setting(weighted, *, missing=True, n=500, d=9, n_bins=12, seed=0):
 def test_the_root_is_described_the_same_by_any_number_of_threads(weighted, monkeypatch):
     monkeypatch.setattr("skgraft.matrix.threads.LEAST_WORK", 0)
     _, gradients, u = setting(weighted, n=200_001, d=1)
-    alone = Rows(gradients).root(0, ALONE)
+    room = np.empty((2, u.size), np.uint64)
+    alone = Rows(gradients, room, ALONE).root(0)
     with crew(3) as threads:
-        together = Rows(gradients).root(0, threads)
+        together = Rows(gradients, room, threads).root(0)
     assert (together.squares, together.slopes) == (alone.squares, alone.slopes)
     assert_array_equal(together.total, alone.total)
     z = gradients.z.astype(float)
@@ -100,7 +117,7 @@ def test_searches_find_the_best_gain(weighted, n):
     x, gradients, u = setting(weighted, n=n)
     d, n_bins, stride = 9, 12, 13
     order = rng(1).permutation(n).astype(np.uint32)
-    values = np.ascontiguousarray(gradients.values[:, order])
+    values = amounts(gradients)[:, order]
     cut = n // 3
     starts, stops = np.array([0, cut]), np.array([cut, n])
     totals = np.stack([values[:, a:e].sum(axis=1) for a, e in zip(starts, stops, strict=True)], axis=1)
@@ -110,13 +127,13 @@ def test_searches_find_the_best_gain(weighted, n):
     stored = np.empty((d, 2, len(values), stride), np.int64)
     features, slots = np.arange(d), np.arange(2)
     kernels.search_nodes(
-        x, features, 0, d, order, values, starts, stops, False, flags, totals, bins, flags, stride, shift, 2.0,
+        x, features, 0, d, held(gradients, order), starts, stops, flags, totals, bins, flags, stride, shift, 2.0,
         np.zeros(d), np.zeros(2), np.zeros(2), np.zeros(2), features, slots, stored, gains, codes,
     )  # fmt: skip
     for f in range(d):
         for k in range(2):
             rows = order[starts[k] : stops[k]]
-            assert_array_equal(stored[f, k], histogram(x[f][rows], gradients.values[:, rows], stride))
+            assert_array_equal(stored[f, k], histogram(x[f][rows], amounts(gradients)[:, rows], stride))
             assert_allclose(gains[f, k], brute(x[f], gradients.z, u, rows, n_bins, 2.0), rtol=1e-9, atol=1.0)
     # by subtraction from the histogram of both
     parents = stored.sum(axis=1, keepdims=True)
@@ -124,8 +141,8 @@ def test_searches_find_the_best_gain(weighted, n):
     again, codes_again = np.empty((d, 2)), np.empty((d, 2), np.int32)
     no_bar = np.zeros(d), np.zeros(2), np.zeros(2), np.zeros(2)
     kernels.search_pairs(
-        x, features, 0, d, order, values, starts[:1], stops[:1], small, totals, bins, flags, stride, shift, 2.0,
-        *no_bar, features, np.array([0]), parents, slots, np.empty_like(stored), again, codes_again,
+        x, features, 0, d, held(gradients, order), starts[:1], stops[:1], small, totals, bins, flags, stride, shift,
+        2.0, *no_bar, features, np.array([0]), parents, slots, np.empty_like(stored), again, codes_again,
     )  # fmt: skip
     assert_array_equal(again, gains)
     assert_array_equal(codes_again, codes)
@@ -142,7 +159,7 @@ def test_what_is_said_not_to_reach_a_bar_does_not(weighted, skewed, n):
     x[0] = np.argsort(np.argsort(gradients.z)) * 250 // n
     d, stride, features = 200, 251, np.arange(200)
     order = np.arange(n, dtype=np.uint32)
-    totals = gradients.values.sum(axis=1, keepdims=True)
+    totals = amounts(gradients).sum(axis=1, keepdims=True)
     whole = np.array([0]), np.array([n])
     mean = (totals[0, 0] if weighted else gradients.decode(totals[:, 0])[0]) / gradients.decode(totals[:, 0])[1]
     rise, fall = np.array([gradients.z.max() - mean]), np.array([mean - gradients.z.min()])
@@ -150,7 +167,7 @@ def test_what_is_said_not_to_reach_a_bar_does_not(weighted, skewed, n):
     def search(bar, siftable):
         gains, codes = np.empty((d, 1)), np.empty((d, 1), np.int32)
         kernels.search_nodes(
-            x, features, 0, d, order, gradients.values, *whole, False, np.full(d, siftable), totals,
+            x, features, 0, d, held(gradients, order), *whole, np.full(d, siftable), totals,
             np.full(d, 250, np.int32), np.zeros(d, bool), stride, gradients.weights.shift, 2.0, np.full(d, bar),
             np.zeros(1), rise, fall, features, np.array([-1]), np.empty((0, 0, 0, 0), np.int64), gains, codes,
         )  # fmt: skip
@@ -176,10 +193,10 @@ def test_a_set_of_categories_is_the_best_of_all_sets(weighted):
 
     x, gradients, u = setting(weighted, n=80, d=4, n_bins=5)
     stride = 6
-    totals = gradients.values.sum(axis=1, keepdims=True)
+    totals = amounts(gradients).sum(axis=1, keepdims=True)
     for f in range(4):
-        cells = np.zeros((len(gradients.values), 1024), np.int64)
-        cells[:, :stride] = histogram(x[f], gradients.values, stride)
+        cells = np.zeros((len(totals), 1024), np.int64)
+        cells[:, :stride] = histogram(x[f], amounts(gradients), stride)
         gain, _ = kernels.best_split(
             cells, 0, 5, True, stride, totals, 0, gradients.weights.shift, 1.0,
             0.0, 0.0, 0.0, np.empty((len(cells), 256), np.int64), np.empty(256), np.empty(256, np.int64),
@@ -189,32 +206,66 @@ def test_a_set_of_categories_is_the_best_of_all_sets(weighted):
         assert_allclose(gain, best, rtol=1e-9)
 
 
-def test_rows_are_parted_in_their_order():
+@pytest.mark.parametrize("whole", [False, True])
+def test_rows_are_parted(whole):
+    _, gradients, _ = setting(weighted=False, n=100)
     column = rng(0).integers(0, 10, 100).astype(np.uint8)
-    rows = rng(1).permutation(100).astype(np.uint32)
+    rows = np.arange(100) if whole else rng(1).permutation(100)
+    its = held(gradients, None if whole else rows)
     goes_left = np.arange(256) % 3 == 0
-    parted = rows.copy()
-    seen = np.empty(2, np.int64)
-    middle = row_kernels.partition(column, goes_left, 4, parted, 20, 90, np.empty(100, np.uint32), seen)
+    out, present = np.zeros(100, np.uint64), np.zeros(256, bool)
+    middle = row_kernels.part(column, goes_left, its, 20, 90, 20, 89, out, present)
     inside = rows[20:90]
     left = goes_left[column[inside]]
-    assert seen[0] == min(b for b in column[inside] if not goes_left[b] and b != 4)
-    assert seen[1] == (column[inside] == 4).any()
-    assert_array_equal(parted, np.concatenate([rows[:20], inside[left], inside[~left], rows[90:]]))
-    assert middle == 20 + left.sum()
+    assert middle == 20 + left.sum() == 20 + row_kernels.count_left(column, goes_left, its, 20, 90)
+    assert_array_equal(np.flatnonzero(present), np.unique(column[inside]))
+    assert_array_equal(out[20:90], entries(np.concatenate([inside[left], inside[~left][::-1]]), gradients.z))
+    assert not out[:20].any()
+    assert not out[90:].any()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_any_number_of_threads_parts_nodes_the_same(weighted, monkeypatch):
+    monkeypatch.setattr("skgraft.matrix.threads.LEAST_WORK", 0)
+    n = 300_001
+    x, gradients, u = setting(weighted, n=n, d=3)
+
+    def grow(threads):
+        rows = Rows(gradients, np.zeros((2, n), np.uint64), threads)
+        level = [rows.root(0)]
+        for column in x:
+            cuts = [Cut(node, column, np.arange(256) < 3 + node.start % 7, k) for k, node in enumerate(level)]
+            level = [child for parted in rows.split(cuts) for child in (parted.left, parted.right)]
+            rows.open(level)
+        return rows, level
+
+    alone, nodes = grow(ALONE)
+    with crew(3) as threads:
+        together, others = grow(threads)
+    _, these, _, _ = alone.held
+    assert_array_equal(together.held[1], these)
+    assert_array_equal(np.sort(these >> np.uint64(32)), np.arange(n))
+    for node, other in zip(nodes, others, strict=True):
+        assert (other.start, other.stop, other.squares, other.slopes) == (
+            node.start,
+            node.stop,
+            node.squares,
+            node.slopes,
+        )
+        inside = these[node.start : node.stop] >> np.uint64(32)
+        z = gradients.z[inside].astype(float)
+        assert_array_equal(alone.gradients_of(node), z)
+        assert_allclose(gradients.decode(node.total), [u[inside] @ z, u[inside].sum()], rtol=1e-14)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_what_the_rows_of_a_node_are_together(weighted):
     _, gradients, u = setting(weighted=weighted)
-    rows = rng(2).permutation(500).astype(np.uint32)
+    rows = rng(2).permutation(500)
     z, inside = gradients.z.astype(float), rows[10:300]
-    out, total = np.zeros_like(gradients.values), np.empty(len(gradients.values), np.int64)
-    squares, low, high = row_kernels.gather(
-        gradients.values, gradients.z, gradients.weights.shift, rows, 10, 300, out, total
-    )
-    assert_array_equal(out[:, 10:300], gradients.values[:, inside])
-    assert_array_equal(total, gradients.values[:, inside].sum(axis=1))
+    total = np.empty(gradients.weights.channels, np.int64)
+    squares, low, high = row_kernels.survey(held(gradients, rows), gradients.weights.shift, 10, 300, total)
+    assert_array_equal(total, amounts(gradients)[:, inside].sum(axis=1))
     assert_allclose(squares, (u * z**2)[inside].sum())
     assert (low, high) == (z[inside].min(), z[inside].max())
 
@@ -228,17 +279,24 @@ def test_exponentials_are_right_to_the_last_bits():
     assert (out[:2] < 1e-300).all()
 
 
-def test_sums_over_nodes():
+@pytest.mark.parametrize("whole", [False, True])
+def test_sums_over_nodes(whole):
     _, gradients, u = setting(weighted=True)
-    rows = rng(2).permutation(500).astype(np.uint32)
+    rows = np.arange(500) if whole else rng(2).permutation(500)
+    its, inside = held(gradients, None if whole else rows), rows[10:300]
     z = gradients.z.astype(float)
     before = rng(3).integers(-1000, 1000, 290).astype(np.int32)
-    both, other = row_kernels.products(gradients.z, gradients.weights.u, rows, 10, 300, before)
-    assert_allclose(both, (u[rows[10:300]] * z[rows[10:300]] * before).sum())
-    assert_allclose(other, (u[rows[10:300]] * before).sum())
+    both, other = row_kernels.products(its, 10, 300, before)
+    assert_allclose(both, (u[inside] * z[inside] * before).sum())
+    assert_allclose(other, (u[inside] * before).sum())
     g, h, w = rng(4).normal(size=(3, 500))
-    sums = row_kernels.leaf_sums(g, h, w, rows, 10, 300)
-    assert_allclose(sums, [(w * g)[rows[10:300]].sum(), (w * h)[rows[10:300]].sum(), w[rows[10:300]].sum()])
+    sums = row_kernels.leaf_sums(g, h, w, its, 10, 300)
+    assert_allclose(sums, [(w * g)[inside].sum(), (w * h)[inside].sum(), w[inside].sum()])
+    sums = row_kernels.leaf_sums(g, h, np.empty(0), its, 10, 300)
+    assert_allclose(sums, [g[inside].sum(), h[inside].sum(), 290])
+    scores = np.zeros(500)
+    row_kernels.add_to_rows(scores, its, 10, 300, 2.5)
+    assert_array_equal(scores, np.where(np.isin(np.arange(500), inside), 2.5, 0.0))
 
 
 def test_the_bound_of_the_screen_holds():

@@ -9,10 +9,11 @@ from numba import njit
 
 LARGEST_SCORE = 700.0  # beyond it the exponential is no number
 SOME = 512  # rows
+SOME_SQUARES = 2**14  # rows: so many squares of 24 bits fit an int64
 INVERSE_FACTORIALS = tuple(1.0 / factorial(k) for k in range(12, -1, -1))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def exponentials(x, n, out):
     """Write e^-|x| of the first n numbers: e^x = 2^k·e^r with |r| <= ½·ln 2, and e^r by its series to the last bit.
 
@@ -32,28 +33,50 @@ def exponentials(x, n, out):
         out[i] *= e
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def logistic(f, y, w, first, last, g, h):
     """Write the negative gradient and the curvature of ln(1 + e^-yf), y being 0 or 1; return the weighted loss."""
     exps = np.empty(SOME)
-    total, product, weight = 0.0, 1.0, w[first]
+    total = 0.0
     for start in range(first, last, SOME):
         stop = min(start + SOME, last)
-        exponentials(f[start:stop], stop - start, exps)
-        for i in range(start, stop):
-            e = exps[i - start]
-            m = f[i] if y[i] > 0.5 else -f[i]
-            inverse = 1.0 / (1.0 + e)
-            wrong = e * inverse if m > 0.0 else inverse  # probability of the other class
-            g[i] = wrong if y[i] > 0.5 else -wrong
-            h[i] = e * inverse * inverse
-            # Σ w·ln(1 + e) = w·ln Π(1 + e) over rows of one weight: a logarithm now and then instead of one a row
-            if w[i] != weight or product > 1e250:
-                total += weight * np.log(product)
-                product, weight = 1.0, w[i]
-            product *= 1.0 + e
-            total += w[i] * max(-m, 0.0)
-    return total + weight * np.log(product)
+        n = stop - start
+        scores, classes, weights = f[start:stop], y[start:stop], w[start:stop]
+        exponentials(scores, n, exps)
+        logistic_slopes(scores, classes, exps, n, g[start:stop], h[start:stop])
+        others = 0
+        for i in range(n):
+            others += weights[i] != weights[0]
+        if others == 0:
+            total += weights[0] * logistic_loss(scores, classes, exps, n)
+        else:
+            for i in range(n):
+                m = scores[i] if classes[i] > 0.5 else -scores[i]
+                total += weights[i] * (np.log(1.0 + exps[i]) + max(-m, 0.0))
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def logistic_slopes(scores, classes, exps, n, g, h):
+    """Write gradients and curvatures, given e^-|f|; without branches, so that it runs by vectors."""
+    for i in range(n):
+        e = exps[i]
+        sign = 1.0 if classes[i] > 0.5 else -1.0
+        inverse = 1.0 / (1.0 + e)
+        # the probability of the other class
+        g[i] = sign * ((e if sign * scores[i] > 0.0 else 1.0) * inverse)
+        h[i] = e * inverse * inverse
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"})
+def logistic_loss(scores, classes, exps, n):
+    """Return Σ ln(1 + e^-|f|) + max(-yf, 0), by one logarithm of a product of up to 512 numbers below 2."""
+    product, total = 1.0, 0.0
+    for i in range(n):
+        product *= 1.0 + exps[i]
+        m = scores[i] if classes[i] > 0.5 else -scores[i]
+        total += 0.0 if m > 0.0 else -m
+    return np.log(product) + total
 
 
 @njit(cache=True, nogil=True)
@@ -126,25 +149,162 @@ def poisson(f, y, w, first, last, g, h):
 
 
 @njit(cache=True, nogil=True)
-def quantise(g, first, last, scale, u, shift, z, values):
-    """Write gradients as whole numbers, and what histograms add up."""
-    one = np.int64(1) << shift
+def quantise(g, first, last, scale, z):
+    """Write gradients as whole numbers."""
     for i in range(first, last):
-        a = np.int64(np.rint(g[i] * scale))
-        z[i] = a
-        if shift > 0:
-            values[0, i] = one + a
-        else:
-            values[0, i] = u[i] * a
-            values[1, i] = u[i]
+        z[i] = np.int32(np.rint(g[i] * scale))
+
+
+# ------------------------------------------------------------------------------------------ the rows of nodes
+#
+# An entry is a row's number, in the upper half of an uint64, and its quantised gradient: what a histogram needs of a
+# row moves as one.  In the root all rows are in their order, and there are no entries yet (``whole``).
+
+
+@njit(inline="always")
+def row_at(entries, i):
+    """Return the number of a row."""
+    return entries[i] >> np.uint64(32)
+
+
+@njit(inline="always")
+def gradient_at(entries, i):
+    """Return the quantised gradient of a row."""
+    return np.int32(entries[i])
+
+
+@njit(inline="always")
+def amount(q, r, u, shift, c):
+    """Return what row r with gradient q adds to channel c of a histogram."""
+    if shift > 0:
+        return (np.int64(1) << shift) + np.int64(q)
+    return u[r] * np.int64(q) if c == 0 else u[r]
 
 
 @njit(cache=True, nogil=True)
-def leaf_sums(g, h, w, rows, start, stop):
-    """Return Σ w·g, Σ w·h and Σ w over the rows of a leaf, in their order."""
+def count_left(column, goes_left, held, first, last):
+    """Return how many of the rows go left."""
+    _, entries, _, whole = held
+    n = np.int64(0)
+    if whole:
+        for i in range(np.uint64(first), np.uint64(last)):
+            n += goes_left[column[i]]
+    else:
+        for i in range(np.uint64(first), np.uint64(last)):
+            n += goes_left[column[row_at(entries, i)]]
+    return n
+
+
+@njit(cache=True, nogil=True)
+def part(column, goes_left, held, first, last, left, right, out, present):
+    """Write the rows that go left to out[left], out[left + 1], ..., the others to out[right], out[right - 1], ...
+
+    Return where the next one on the left would be.  ``present`` gets 1 for every bin that was met.
+    """
+    z, entries, _, whole = held
+    one = np.uint64(1)
+    at, other = np.uint64(left), np.uint64(right)
+    for i in range(np.uint64(first), np.uint64(last)):
+        if whole:
+            r = i
+            entry = (i << np.uint64(32)) | np.uint64(np.uint32(z[i]))
+        else:
+            r = row_at(entries, i)
+            entry = entries[i]
+        b = column[r]
+        present[b] = 1
+        goes = np.uint64(goes_left[b])
+        # by arithmetic: a branch that nobody can predict would take longer
+        mask = np.uint64(0) - goes
+        out[(at & mask) | (other & ~mask)] = entry
+        at += goes
+        other -= one - goes
+    return np.int64(at)
+
+
+@njit(cache=True, nogil=True)
+def survey(held, shift, first, last, total):
+    """Add up the rows first:last as a histogram does; return Σ u·z² and the least and greatest z."""
+    z, entries, u, whole = held
+    low, high = np.int32(2**31 - 1), np.int32(-(2**31) + 1)
+    sums, squares = np.int64(0), 0.0
+    for start in range(first, last, SOME_SQUARES):
+        stop = min(start + SOME_SQUARES, last)
+        some = np.int64(0)
+        for i in range(np.uint64(start), np.uint64(stop)):
+            q = z[i] if whole else gradient_at(entries, i)
+            low, high = min(low, q), max(high, q)
+            sums += np.int64(q)
+            some += np.int64(q) * np.int64(q)
+        squares += np.float64(some)
+    if shift > 0:
+        total[0] = (np.int64(last - first) << shift) + sums
+        return squares, low, high
+    sums, weight, squares = np.int64(0), np.int64(0), 0.0
+    for i in range(np.uint64(first), np.uint64(last)):
+        q, r = (z[i], i) if whole else (gradient_at(entries, i), row_at(entries, i))
+        a = u[r] * np.int64(q)
+        sums += a
+        weight += u[r]
+        squares += np.float64(a) * np.float64(q)
+    total[0], total[1] = sums, weight
+    return squares, low, high
+
+
+@njit(cache=True, nogil=True)
+def gradients_of(held, first, last, out):
+    """Copy the gradients of a node's rows."""
+    z, entries, _, whole = held
+    for i in range(np.uint64(first), np.uint64(last)):
+        out[i - np.uint64(first)] = z[i] if whole else gradient_at(entries, i)
+
+
+@njit(cache=True, nogil=True)
+def products(held, first, last, before):
+    """Return Σ u·z·b and Σ u·b over the rows of a node, b being an earlier gradient of theirs."""
+    z, entries, u, whole = held
+    both, other = 0.0, 0.0
+    for i in range(np.uint64(first), np.uint64(last)):
+        q, r = (z[i], i) if whole else (gradient_at(entries, i), row_at(entries, i))
+        b = np.float64(before[i - np.uint64(first)])
+        if u.shape[0] > 0:
+            b *= np.float64(u[r])
+        both += b * np.float64(q)
+        other += b
+    return both, other
+
+
+@njit(cache=True, nogil=True)
+def label_nodes(held, first, last, node, node_of):
+    """Note which node the rows are in."""
+    _, entries, _, whole = held
+    for i in range(np.uint64(first), np.uint64(last)):
+        node_of[i if whole else row_at(entries, i)] = node
+
+
+@njit(cache=True, nogil=True)
+def category_histogram(column, held, shift, first, last, cells):
+    """Add the rows of a node to the cells of one feature."""
+    z, entries, u, whole = held
+    for c in range(cells.shape[0]):
+        for i in range(np.uint64(first), np.uint64(last)):
+            q, r = (z[i], i) if whole else (gradient_at(entries, i), row_at(entries, i))
+            cells[c, column[r]] += amount(q, r, u, shift, c)
+
+
+@njit(cache=True, nogil=True)
+def leaf_sums(g, h, w, held, first, last):
+    """Return Σ w·g, Σ w·h and Σ w over rows of a leaf, in their order; no w means that all are 1."""
+    _, entries, _, whole = held
     a, b, c = 0.0, 0.0, 0.0
-    for i in range(start, stop):
-        r = rows[i]
+    if w.shape[0] == 0:
+        for i in range(np.uint64(first), np.uint64(last)):
+            r = i if whole else row_at(entries, i)
+            a += g[r]
+            b += h[r]
+        return a, b, np.float64(last - first)
+    for i in range(np.uint64(first), np.uint64(last)):
+        r = i if whole else row_at(entries, i)
         a += w[r] * g[r]
         b += w[r] * h[r]
         c += w[r]
@@ -152,10 +312,11 @@ def leaf_sums(g, h, w, rows, start, stop):
 
 
 @njit(cache=True, nogil=True)
-def add_to_rows(f, rows, start, stop, value):
+def add_to_rows(f, held, first, last, value):
     """Add a leaf's value to the scores of its rows."""
-    for i in range(start, stop):
-        f[rows[i]] += value
+    _, entries, _, whole = held
+    for i in range(np.uint64(first), np.uint64(last)):
+        f[i if whole else row_at(entries, i)] += value
 
 
 @njit(cache=True, nogil=True)
@@ -182,100 +343,6 @@ def add_trees(X, first, last, roots, outputs, feature, threshold, left, right, v
 
 
 @njit(cache=True, nogil=True)
-def partition(column, goes_left, missing, rows, start, stop, spare, seen):
-    """Put the rows that go left before the others, both in their order; return where the others begin.
-
-    ``seen`` gets the lowest bin of known values that goes right (256 if none does), and whether a value is missing.
-    """
-    at, n = start, np.int64(0)
-    lowest, any_missing = np.int64(256), 0
-    for i in range(start, stop):
-        r = rows[i]
-        b = np.int64(column[r])
-        left = np.int64(goes_left[b])
-        # both are written, and only one counts: a branch that nobody can predict would take longer
-        rows[at] = r
-        spare[n] = r
-        at += left
-        n += 1 - left
-        any_missing |= b == missing
-        lowest = min(lowest, b + 256 * (left | (b == missing)))
-    for i in range(n):
-        rows[at + i] = spare[i]
-    seen[0], seen[1] = lowest, any_missing
-    return at
-
-
-@njit(cache=True, nogil=True)
-def gather(values, z, shift, rows, start, stop, out, total):
-    """Copy the values of a node's rows side by side and add them up; return Σ u·z² and the least and greatest z.
-
-    Packed values, where ``shift`` is not 0, hold z in their lower bits.
-    """
-    squares, low, high = 0.0, np.int64(z[rows[start]]), np.int64(z[rows[start]])
-    if shift > 0:
-        half, mask = np.int64(1) << (shift - 1), (np.int64(1) << shift) - 1
-        v, o, s = values[0], out[0], np.int64(0)
-        for i in range(start, stop):
-            a = v[rows[i]]
-            o[i] = a
-            s += a
-            q = ((a + half) & mask) - half
-            low, high = min(low, q), max(high, q)
-            squares += np.float64(q) * np.float64(q)
-        total[0] = s
-        return squares, low, high
-    s, t = np.int64(0), np.int64(0)
-    for i in range(start, stop):
-        r = rows[i]
-        a, u, q = values[0, r], values[1, r], np.int64(z[r])
-        out[0, i], out[1, i] = a, u
-        s += a
-        t += u
-        low, high = min(low, q), max(high, q)
-        squares += np.float64(a) * np.float64(q)
-    total[0], total[1] = s, t
-    return squares, low, high
-
-
-@njit(cache=True, nogil=True)
-def survey(values, z, first, last, total):
-    """Add up the values of rows first:last; return Σ u·z² and the least and greatest z."""
-    squares, low, high = 0.0, np.int64(z[first]), np.int64(z[first])
-    for c in range(values.shape[0]):
-        s = np.int64(0)
-        for i in range(first, last):
-            s += values[c, i]
-        total[c] = s
-    weighted = values.shape[0] > 1
-    for i in range(first, last):
-        q = np.int64(z[i])
-        low, high = min(low, q), max(high, q)
-        squares += np.float64(values[0, i] if weighted else q) * np.float64(q)
-    return squares, low, high
-
-
-@njit(cache=True, nogil=True)
-def label_nodes(rows, start, stop, node, node_of):
-    """Note which node the rows are in."""
-    for i in range(start, stop):
-        node_of[rows[i]] = node
-
-
-@njit(cache=True, nogil=True)
-def products(z, u, rows, start, stop, before):
-    """Return Σ u·z·b and Σ u·b over the rows of a node, b being an earlier gradient of theirs."""
-    both, other = 0.0, 0.0
-    for i in range(start, stop):
-        r = rows[i]
-        weight = 1.0 if u.shape[0] == 0 else np.float64(u[r])
-        b = weight * np.float64(before[i - start])
-        both += b * np.float64(z[r])
-        other += b
-    return both, other
-
-
-@njit(cache=True, nogil=True)
 def may_win(features, share, along, across, length, slack, price, best, out):
     """Write which features may gain more than ``best`` and their price; see screening.py for the bound.
 
@@ -295,11 +362,3 @@ def may_win(features, share, along, across, length, slack, price, best, out):
             out[n] = f
             n += 1
     return n
-
-
-@njit(cache=True, nogil=True)
-def category_histogram(column, rows, values, start, stop, cells):
-    """Add the rows of a node to the cells of one feature."""
-    for c in range(values.shape[0]):
-        for i in range(start, stop):
-            cells[c, column[rows[i]]] += values[c, i]

@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from skgraft.boosting.explore import Explorer
 from skgraft.boosting.forest import Forest
 from skgraft.boosting.growth import Grower, Grown, Weights
+from skgraft.boosting.growth.rows import Piece, pieces_of
 from skgraft.boosting.losses import Task, quantise_gradients
 from skgraft.boosting.market import Market, Purchase
 from skgraft.boosting.tree import Tree, make_tree
@@ -138,6 +139,7 @@ class _Booster:
         start = np.repeat(ensemble.forest.start[:, None], problem.task.y.size, axis=1)
         self._scores = start if scores is None else scores
         self._g, self._h = np.empty_like(self._scores), np.empty_like(self._scores)
+        self._z = np.empty(problem.task.y.size, np.int32)  # of the tree that grows
         self._val_scores: Array | None = None
 
     def run(self) -> None:
@@ -183,7 +185,8 @@ class _Booster:
 
     def _grow(self, t: int, k: int, pool: NDArray[np.bool_] | None) -> Grown:
         problem = self._problem
-        gradients = quantise_gradients(self._g[k], problem.weights, problem.task.largest_gradient, problem.crew)
+        largest = problem.task.largest_gradient
+        gradients = quantise_gradients(self._g[k], problem.weights, largest, problem.crew, self._z)
         grown = problem.grower.grow(gradients, self._market, (t, k), pool)
         explorer = self._ensemble.explorer
         if explorer is not None and grown.root_gains is not None:
@@ -192,21 +195,40 @@ class _Booster:
 
     def _finish(self, k: int, grown: Grown) -> Tree:
         """Give the leaves their values and add them to the scores."""
-        from skgraft.boosting._kernels import add_to_rows, leaf_sums
+        from skgraft.boosting._kernels import add_to_rows
 
-        problem, task = self._problem, self._problem.task
-        values: dict[int, float] = {}
-        rows, leaves = grown.rows.rows, grown.leaves
+        problem, rows = self._problem, grown.rows
+        leaves, pieces = grown.leaves, pieces_of(grown.leaves)
+        values = self._leaf_values(k, grown, pieces)
 
-        def settle(first: int, last: int) -> None:
-            for leaf in leaves[first:last]:
-                g, h, weight = leaf_sums(self._g[k], self._h[k], task.weight, rows, leaf.start, leaf.stop)
-                value = self._controls.learning_rate * task.leaf_value(g, h, weight, self._controls.leaf)
-                values[leaf.index] = value
-                add_to_rows(self._scores[k], rows, leaf.start, leaf.stop, value)
+        def add(first: int, last: int) -> None:
+            for at, a, b in pieces[first:last]:
+                add_to_rows(self._scores[k], rows.held_of(leaves[at]), a, b, values[at])
 
-        problem.crew.run(settle, len(leaves), 5.0 * rows.size)
-        return make_tree(grown, values, problem.grower.bins.layout, problem.names, problem.labels)
+        problem.crew.run(add, len(pieces), 2.0 * self._scores.shape[1])
+        problem.grower.end(rows)
+        by_node = {leaf.index: value for leaf, value in zip(leaves, values, strict=True)}
+        return make_tree(grown, by_node, problem.grower.bins.layout, problem.names, problem.labels)
+
+    def _leaf_values(self, k: int, grown: Grown, pieces: list[Piece]) -> list[float]:
+        from skgraft.boosting._kernels import leaf_sums
+
+        problem, task, leaves = self._problem, self._problem.task, grown.leaves
+        weights = problem.weights
+        w, unit = (task.weight, 1.0) if weights.u.size else (np.empty(0), weights.unit)
+        found = np.empty((len(pieces), 3))
+
+        def add_up(first: int, last: int) -> None:
+            for at in range(first, last):
+                piece = pieces[at]
+                held = grown.rows.held_of(leaves[piece.node])
+                found[at] = leaf_sums(self._g[k], self._h[k], w, held, piece.first, piece.last)
+
+        problem.crew.run(add_up, len(pieces), 4.0 * task.y.size)
+        sums = np.zeros((len(leaves), 3))
+        np.add.at(sums, [piece.node for piece in pieces], found)
+        rate, leaf = self._controls.learning_rate, self._controls.leaf
+        return [rate * task.leaf_value(g, h, weight, leaf) for g, h, weight in (unit * sums).tolist()]
 
     # --- bookkeeping ---
 

@@ -116,19 +116,19 @@ def _log_priors(y: Array, share: Array, n_classes: int) -> Array:
     return np.asarray(log_prior - log_prior.mean())
 
 
-def quantise_gradients(g: Array, weights: Weights, largest: float | None, crew: Crew) -> Gradients:
-    """Write gradients as whole numbers, by a power of two that the largest of them fits."""
+def quantise_gradients(
+    g: Array, weights: Weights, largest: float | None, crew: Crew, out: NDArray[np.int32] | None = None
+) -> Gradients:
+    """Write gradients as whole numbers, by a power of two that the largest of them fits; into ``out`` if given."""
     from skgraft.boosting._kernels import quantise
 
     n = g.size
     top = max(float(g.max()), -float(g.min())) if largest is None else largest
     exponent = weights.gradient_bits - int(np.ceil(np.log2(top))) if top > 0.0 else 0
-    z = np.empty(n, np.int32)
-    values = np.empty((2 if weights.u.size else 1, n), np.int64)
-    shift = weights.shift
+    z = np.empty(n, np.int32) if out is None else out
 
     def run(first: int, last: int) -> None:
-        quantise(g, first, last, 2.0**exponent, weights.u, shift, z, values)
+        quantise(g, first, last, 2.0**exponent, z)
 
-    crew.run(run, n, 4.0 * n)
-    return Gradients(z, values, weights, exponent, top)
+    crew.run(run, n, 2.0 * n)
+    return Gradients(z, weights, exponent, top)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from skgraft.boosting.growth.grow import Grower, Grown, Limits, Split
+from skgraft.boosting.growth.grow import Grower, Grown, Split
 from skgraft.boosting.growth.rows import Gradients, Weights, quantise_weights
+from skgraft.boosting.growth.search import Limits
 
 __all__ = ["Gradients", "Grower", "Grown", "Limits", "Split", "Weights", "quantise_weights"]

@@ -6,6 +6,10 @@ share one int64: the count above ``shift`` bits, the gradients below.  Otherwise
 and ``shift`` is 0.  Bins are uint8, features by rows; the last of the ``stride`` cells of a feature is that of missing
 values.
 
+``held`` is what a tree holds of its rows: gradients z in the order of X; entries, each a row number and its gradient,
+in the order of the nodes; weights u, none if all are equal; and whether all rows are still in one node and in the order
+of X, where entries say nothing.
+
 Unsigned indices are no accident: numba asks of signed ones whether they count from the end.
 """
 
@@ -13,6 +17,8 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+
+from skgraft.boosting._kernels import amount, gradient_at, row_at
 
 # There are no NaN or infinities in a histogram, so comparisons may be done by vectors; but sums and products stay in
 # their order, since a gain must come out the same from every kernel.
@@ -255,33 +261,34 @@ def best_of_few(cells, at, n_bins, total_q, total_u, shift, min_leaf):
 
 
 @njit(inline="always")
-def fill(cells, bins, rows, values, start, stop, whole, stride, width):
-    """Add the rows start:stop to the cells of up to four features; ``whole`` says that rows[i] is i."""
+def fill(cells, bins, held, shift, start, stop, stride, width):
+    """Add the rows start:stop to the cells of up to four features."""
     x0, x1, x2, x3 = bins
-    for c in range(values.shape[0]):
+    z, entries, u, whole = held
+    for c in range(cells.shape[0]):
         h = cells[c]
         for j in range(0, 1024, 256):
             for k in range(stride):
                 h[j + k] = 0
-        v = values[c]
         if whole:
             if width == 1:
-                for i in range(start, stop):
-                    h[x0[i]] += v[i]
+                for i in range(np.uint64(start), np.uint64(stop)):
+                    h[x0[i]] += amount(z[i], i, u, shift, c)
             else:
-                for i in range(start, stop):
-                    a = v[i]
+                for i in range(np.uint64(start), np.uint64(stop)):
+                    a = amount(z[i], i, u, shift, c)
                     h[x0[i]] += a
                     h[256 + np.int64(x1[i])] += a
                     h[512 + np.int64(x2[i])] += a
                     h[768 + np.int64(x3[i])] += a
         elif width == 1:
-            for i in range(start, stop):
-                h[x0[rows[i]]] += v[i]
+            for i in range(np.uint64(start), np.uint64(stop)):
+                r = row_at(entries, i)
+                h[x0[r]] += amount(gradient_at(entries, i), r, u, shift, c)
         else:
-            for i in range(start, stop):
-                a = v[i]
-                r = rows[i]
+            for i in range(np.uint64(start), np.uint64(stop)):
+                r = row_at(entries, i)
+                a = amount(gradient_at(entries, i), r, u, shift, c)
                 h[x0[r]] += a
                 h[256 + np.int64(x1[r])] += a
                 h[512 + np.int64(x2[r])] += a
@@ -289,19 +296,20 @@ def fill(cells, bins, rows, values, start, stop, whole, stride, width):
 
 
 @njit(inline="always")
-def sift(coarse, x, rows, values, start, stop, bars, totals, node, shift, rise, fall, room, passes):
+def sift(coarse, x, held, start, stop, bars, totals, node, shift, rise, fall, room, passes):
     """Find which of four features may reach their bars, from histograms of sixteen bins a cell.
 
     Small ones take a fraction of the time, and most features get no further.
     """
     x0, x1, x2, x3 = x
-    for c in range(values.shape[0]):
-        h, v = coarse[c], values[c]
+    _, entries, u, _ = held
+    for c in range(coarse.shape[0]):
+        h = coarse[c]
         for k in range(64):
             h[k] = 0
-        for i in range(start, stop):
-            a = v[i]
-            r = rows[i]
+        for i in range(np.uint64(start), np.uint64(stop)):
+            r = row_at(entries, i)
+            a = amount(gradient_at(entries, i), r, u, shift, c)
             h[x0[r] >> 4] += a
             h[16 + np.int64(x1[r] >> 4)] += a
             h[32 + np.int64(x2[r] >> 4)] += a
@@ -315,7 +323,7 @@ def sift(coarse, x, rows, values, start, stop, bars, totals, node, shift, rise, 
         a, b = np.int64(0), np.int64(0)
         for k in range(16):
             a += coarse[0, 16 * j + k]
-            b += coarse[values.shape[0] - 1, 16 * j + k]
+            b += coarse[coarse.shape[0] - 1, 16 * j + k]
             q, us[k + 1] = decode_pair(a, b, shift)
             vs[k + 1] = q - mean * us[k + 1]
         passes[j] = bars[j] <= 0.0 or not none_between(us, vs, 16, total_u, bars[j], rise, fall)
@@ -336,11 +344,11 @@ def four(bins, features, f, last):
 
 @njit(cache=True, nogil=True)
 def search_nodes(
-    bins, features, first, last, rows, values, starts, stops, whole, siftable, totals, n_bins, categorical, stride,
+    bins, features, first, last, held, starts, stops, siftable, totals, n_bins, categorical, stride,
     shift, min_leaf, prices, bests, rises, falls, place, slots, stored, gains, codes,
 ):  # fmt: skip
     """Find the best split of features[first:last] at every node, from its rows; keep histograms that have a slot."""
-    channels = values.shape[0]
+    channels = totals.shape[0]
     cells, coarse = np.empty((channels, 1024), np.int64), np.empty((channels, 64), np.int64)
     left = np.empty((channels, 256), np.int64)
     score, order = np.empty(256), np.empty(256, np.int64)
@@ -355,14 +363,14 @@ def search_nodes(
         for k in range(starts.shape[0]):
             for j in range(width):
                 bars[j], passes[j] = prices[f + j] + bests[k], True
-            small = stops[k] - starts[k] <= MOST_TO_SIFT and not (fine or whole or (keep and slots[k] >= 0))
+            small = stops[k] - starts[k] <= MOST_TO_SIFT and not (fine or held[3] or (keep and slots[k] >= 0))
             if small and not sift(
-                coarse, x, rows, values, starts[k], stops[k], bars, totals, k, shift, rises[k], falls[k], score, passes
+                coarse, x, held, starts[k], stops[k], bars, totals, k, shift, rises[k], falls[k], score, passes
             ):
                 for j in range(width):
                     gains[f + j, k], codes[f + j, k] = bars[j], -1
                 continue
-            fill(cells, x, rows, values, starts[k], stops[k], whole, stride, width)
+            fill(cells, x, held, shift, starts[k], stops[k], stride, width)
             for j in range(width):
                 feature = features[f + j]
                 gains[f + j, k], codes[f + j, k] = bars[j], -1
@@ -377,7 +385,7 @@ def search_nodes(
 
 @njit(cache=True, nogil=True)
 def search_pairs(
-    bins, features, first, last, rows, values, starts, stops, small, totals, n_bins, categorical, stride, shift,
+    bins, features, first, last, held, starts, stops, small, totals, n_bins, categorical, stride, shift,
     min_leaf, prices, bests, rises, falls, place, parent_slots, parents, slots, stored, gains, codes,
 ):  # fmt: skip
     """Find the best splits of pairs of siblings 2p and 2p+1.
@@ -385,7 +393,7 @@ def search_pairs(
     The rows of the smaller are added up, and the other is what is left of the parent.  ``small[p]`` is 0 or 1, and
     starts and stops are its.
     """  # fmt: skip
-    channels = values.shape[0]
+    channels = totals.shape[0]
     cells = np.empty((channels, 1024), np.int64)
     other = np.empty((channels, stride), np.int64)
     left = np.empty((channels, 256), np.int64)
@@ -395,7 +403,7 @@ def search_pairs(
         width = min(4, last - f)
         x = four(bins, features, f, last)
         for p in range(starts.shape[0]):
-            fill(cells, x, rows, values, starts[p], stops[p], False, stride, width)
+            fill(cells, x, held, shift, starts[p], stops[p], stride, width)
             near, far = 2 * p + small[p], 2 * p + 1 - small[p]
             for j in range(width):
                 feature, at = features[f + j], place[f + j]
@@ -418,14 +426,16 @@ def search_pairs(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def search_sparse(
-    starts, indices, bins, zero_bin, features, first, last, node_of, values, totals, n_bins, categorical, stride, shift,
-    min_leaf, prices, bests, rises, falls, gains, codes,
+    starts, indices, bins, zero_bin, features, first, last, node_of, slots, held, totals, n_bins, categorical, stride,
+    shift, min_leaf, prices, bests, rises, falls, gains, codes,
 ):  # fmt: skip
-    """Find the best split of sparse features at every node in one pass over their entries; node_of[row] is its node.
+    """Find the best split of sparse features at every node in one pass over their entries.
 
-    What a node has beyond the entries of a feature is in the bin of zero.  Rows outside the nodes are in one more node.
+    slots[node_of[row]] is the place of a row's node.  What a node has beyond the entries of a feature is in the bin of
+    zero.  Rows outside the nodes are in one more node.
     """
-    channels = values.shape[0]
+    z, _, u, _ = held
+    channels = totals.shape[0]
     n_nodes = gains.shape[1]
     cells = np.empty((channels, (n_nodes + 1) * stride), np.int64)
     left = np.empty((channels, 256), np.int64)
@@ -436,12 +446,13 @@ def search_sparse(
         size = n_bins[feature] + 1
         width = np.uint64(size)
         for c in range(channels):
-            h, v = cells[c], values[c]
+            h = cells[c]
             for k in range((n_nodes + 1) * size):
                 h[k] = 0
             for p in range(starts[feature], starts[feature + 1]):
                 r = indices[p]
-                h[np.uint64(node_of[r]) * width + min(np.uint64(bins[p]), last_bin)] += v[r]
+                at = np.uint64(slots[node_of[r]]) * width + min(np.uint64(bins[p]), last_bin)
+                h[at] += amount(z[r], r, u, shift, c)
             zero = min(np.int64(zero_bin[feature]), size - 1)
             for k in range(n_nodes):
                 total = totals[c, k]

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skgraft.boosting.bins import Bins
-from skgraft.boosting.growth.rows import Gradients, Node, Parted, Rows
+from skgraft.boosting.growth.rows import Cut, Gradients, Node, Parted, Room, Rows
 from skgraft.boosting.growth.screening import MOST_OF_LARGE, MOST_SURVIVORS, Screen
-from skgraft.boosting.growth.search import EXACT, SUBTRACT_FROM, Bars, Search, make_search
+from skgraft.boosting.growth.search import EXACT, SUBTRACT_FROM, Bars, Limits, Search, make_search
 from skgraft.boosting.market import Change, Market
 from skgraft.matrix.threads import Crew
 
@@ -56,14 +56,6 @@ class Table:
     codes: NDArray[np.int32]
 
 
-@dataclass(frozen=True)
-class Limits:
-    """How large a tree may become."""
-
-    max_depth: int
-    min_samples_leaf: int
-
-
 class Grower:
     """Grows trees over the same bins."""
 
@@ -71,15 +63,25 @@ class Grower:
         self.bins = bins
         self.crew = crew
         self._limits = limits
-        self._search: Search = make_search(bins, limits.min_samples_leaf, crew)
+        self._search: Search = make_search(bins, limits, crew)
         layout = bins.layout
         self._searchable = layout.n_bins > 0
         self.screen = Screen(layout.n_features, layout.is_categorical) if screening else None
+        self._rooms: list[Room] = []
+
+    def begin(self, gradients: Gradients) -> Rows:
+        """Return the rows of a new tree, in a room that is free."""
+        room = self._rooms.pop() if self._rooms else np.empty((2, gradients.z.size), np.uint64)
+        return Rows(gradients, room, self.crew)
+
+    def end(self, rows: Rows) -> None:
+        """Let another tree have the room of these rows."""
+        self._rooms.append(rows.room)
 
     def root_gains(self, gradients: Gradients, output: int) -> Array:
         """Return the best gain of every feature at the root."""
-        rows = Rows(gradients)
-        root = rows.root(output, self.crew)
+        rows = self.begin(gradients)
+        root = rows.root(output)
         features = np.flatnonzero(self._searchable)
         out = np.zeros(self._searchable.size)
         if not self._can_split(rows, root):
@@ -89,6 +91,7 @@ class Grower:
         out[features] = gains[:, 0]
         if self.screen is not None:
             self.screen.remember(rows, root, features, gains[:, 0])
+        self.end(rows)
         return out
 
     def grow(
@@ -128,13 +131,13 @@ class _Growth:
         self._grower = grower
         self._market = market
         self._at = at
-        self._rows = Rows(gradients)
+        self._rows = grower.begin(gradients)
         self._may = grower._searchable if pool is None else grower._searchable & pool  # noqa: SLF001
         self._pool = pool
         self._search = grower._search  # noqa: SLF001
         self._search.begin(self._rows)
         self._free_at_start = np.flatnonzero((market.price == 0.0) & grower._searchable)  # noqa: SLF001
-        self._grown = Grown(self._rows, [self._rows.root(at[1], grower.crew)])
+        self._grown = Grown(self._rows, [self._rows.root(at[1])])
 
     def run(self) -> Grown:
         level = list(self._grown.nodes)
@@ -148,7 +151,8 @@ class _Growth:
 
     def _grow_level(self, level: list[Node], *, last: bool) -> list[Node]:
         """Split the nodes of a level from left to right; what one buys is free for the next."""
-        self._open(level)
+        if level[0].parent is not None:
+            self._rows.open(level)
         nodes = [node for node in level if self._grower._can_split(self._rows, node)]  # noqa: SLF001
         tables = self._tables(nodes, keep=not last)
         at = {node.index: k for k, node in enumerate(nodes)}
@@ -164,16 +168,6 @@ class _Growth:
                 self._update(nodes, tables, (k or 0) + 1, changed)
             chosen.append((node, split))
         return self._apply(chosen)
-
-    def _open(self, level: list[Node]) -> None:
-        """Look at the rows of all nodes of a level; the root's were looked at before."""
-        closed = [node for node in level if node.parent is not None]
-
-        def look(first: int, last: int) -> None:
-            for node in closed[first:last]:
-                self._rows.open(node)
-
-        self._grower.crew.run(look, len(closed), 5.0 * sum(node.n_rows for node in closed))
 
     # --- candidates ---
 
@@ -290,25 +284,18 @@ class _Growth:
         from skgraft.boosting.growth._kernels import order_categories
 
         layout, rows = self._grower.bins.layout, self._rows
-        cells = np.zeros((rows.values.shape[0], layout.stride), np.int64)
-        category_histogram(self._grower.bins.column(feature), rows.rows, rows.values, node.start, node.stop, cells)
-        order, mean = np.empty(layout.stride, np.int64), np.empty(layout.stride)
+        cells = np.zeros((rows.gradients.weights.channels, layout.stride), np.int64)
         shift = rows.gradients.weights.shift
+        category_histogram(self._grower.bins.column(feature), rows.held, shift, node.start, node.stop, cells)
+        order, mean = np.empty(layout.stride, np.int64), np.empty(layout.stride)
         order_categories(cells, 0, layout.n_bins[feature], layout.stride, shift, order, mean)
         return order[: code + 1]
 
     def _apply(self, chosen: list[tuple[Node, Split]]) -> list[Node]:
-        """Part the rows of nodes side by side; return the children in their order."""
+        """Part the rows of nodes; return the children in their order."""
         grown, categories = self._grown, self._grower.bins.layout.categories
-        parted: list[Parted] = [None] * len(chosen)  # type: ignore[list-item]
-
-        def part(first: int, last: int) -> None:
-            for k in range(first, last):
-                parted[k] = self._part(*chosen[k])
-
-        self._grower.crew.run(part, len(chosen), 3.0 * sum(node.n_rows for node, _ in chosen))
         children: list[Node] = []
-        for (node, split), parts in zip(chosen, parted, strict=True):
+        for (node, split), parts in zip(chosen, self._rows.split(self._cuts(chosen)), strict=True):
             left, right = parts.left, parts.right
             left.index, right.index = len(grown.nodes), len(grown.nodes) + 1
             finish = self._with_other_categories if split.feature in categories else self._with_gap
@@ -318,32 +305,38 @@ class _Growth:
             children += [left, right]
         return children
 
-    def _part(self, node: Node, split: Split) -> Parted:
-        layout = self._grower.bins.layout
-        column = self._grower.bins.column(split.feature)
-        is_set = split.feature in layout.categories
-        mark: Hashable = (split.feature, split.goes_left.tobytes() if is_set else split.code)
-        return self._rows.split(node, column, split.goes_left, layout.missing, mark)
+    def _cuts(self, chosen: list[tuple[Node, Split]]) -> list[Cut]:
+        bins = self._grower.bins
+        cuts = []
+        for node, split in chosen:
+            is_set = split.feature in bins.layout.categories
+            mark: Hashable = (split.feature, split.goes_left.tobytes() if is_set else split.code)
+            cuts.append(Cut(node, bins.column(split.feature), split.goes_left, mark))
+        return cuts
 
     def _with_other_categories(self, node: Node, split: Split, parted: Parted) -> Split:
         """Say where categories go that the node has not."""
-        column = self._grower.bins.column(split.feature)
-        seen = np.bincount(column[self._rows.rows[node.start : node.stop]], minlength=256) > 0
         # with the heavier child, as missing values that the node never saw
-        goes_left = np.where(seen, split.goes_left, self._rows.is_left_heavier(node, parted.left))
-        return replace(split, goes_left=goes_left, sees_missing=parted.has_missing)
+        goes_left = np.where(parted.present, split.goes_left, self._rows.is_left_heavier(node, parted.left))
+        return replace(split, goes_left=goes_left, sees_missing=bool(parted.present[self._missing]))
 
     def _with_gap(self, node: Node, split: Split, parted: Parted) -> Split:
         """Say where values in the gap between both sides go: about half of it to the left."""
         layout = self._grower.bins.layout
         b = split.code // 2
         last = int(layout.n_bins[split.feature]) - 1  # if only missing values go right, all others go left
-        if parted.lowest_right < 256:
+        on_right = np.flatnonzero(parted.present[: self._missing] & ~split.goes_left[: self._missing])
+        if on_right.size:
             first = layout.starts[split.feature]
-            edges = layout.edges[first + b : first + parted.lowest_right]
+            edges = layout.edges[first + b : first + on_right[0]]
             last = b + int(np.argmin(np.abs(edges - (0.5 * edges[0] + 0.5 * edges[-1]))))
+        has_missing = bool(parted.present[self._missing])
         goes_left = split.goes_left.copy()
         goes_left[: last + 1] = True
-        if not parted.has_missing:
-            goes_left[layout.missing] = self._rows.is_left_heavier(node, parted.left)
-        return replace(split, goes_left=goes_left, sees_missing=parted.has_missing)
+        if not has_missing:
+            goes_left[self._missing] = self._rows.is_left_heavier(node, parted.left)
+        return replace(split, goes_left=goes_left, sees_missing=has_missing)
+
+    @property
+    def _missing(self) -> int:
+        return self._grower.bins.layout.missing

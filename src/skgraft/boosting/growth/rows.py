@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,10 @@ from skgraft.matrix.threads import Crew
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
+Room: TypeAlias = NDArray[np.uint64]  # entries of all rows, twice
+Held: TypeAlias = tuple[NDArray[np.int32], NDArray[np.uint64], Whole, bool]
+
+WHOLE = -1  # the side of the root, whose rows have no entries
 PIECE = 2**16  # rows that are added up before they join the rest: so sums do not depend on the threads
 GRADIENT_BITS = 24
 WEIGHT_BITS = 37  # of all rows together: with the gradient's, a sum stays within an int64
@@ -36,6 +40,11 @@ class Weights:
         if self.u.size:
             return 0
         return min(44, 62 - _bits(self.n_rows))
+
+    @property
+    def channels(self) -> int:
+        """Numbers in a cell."""
+        return 2 if self.u.size else 1
 
     @property
     def gradient_bits(self) -> int:
@@ -72,12 +81,10 @@ def quantise_weights(weight: Array | None, n_rows: int) -> Weights:
 class Gradients:
     """Gradients of one tree as whole numbers: g_i ≈ z_i·2^-exponent.
 
-    ``values`` are what histograms add up: a packed channel, or u·z and u.  ``factor`` turns a gain of whole numbers
-    into the gain of gradients.
+    ``factor`` turns a gain of whole numbers into the gain of gradients.
     """
 
     z: NDArray[np.int32]
-    values: Whole
     weights: Weights
     exponent: int
     largest: float
@@ -106,16 +113,17 @@ class Gradients:
 
 @dataclass(eq=False)
 class Node:
-    """A node of a growing tree: its rows are rows[start:stop], and ``path`` says how they got there.
+    """A node of a growing tree: its rows are the entries start:stop of one side, and ``path`` says how they got there.
 
-    Once it is opened, ``total`` is the sum of its values, ``squares`` is Σ u·z², and ``slopes`` are how far its
-    gradients reach above and below their mean, in whole numbers.
+    Once it is opened, ``total`` is what a histogram of all its rows adds up to, ``squares`` is Σ u·z², and ``slopes``
+    are how far its gradients reach above and below their mean, in whole numbers.
     """
 
     index: int
     start: int
     stop: int
     path: tuple[Hashable, ...]
+    side: int = WHOLE
     parent: Node | None = None
     sibling: Node | None = None
     is_left: bool = True
@@ -129,89 +137,175 @@ class Node:
         return self.stop - self.start
 
 
+class Cut(NamedTuple):
+    """How a node is to be split: by the bins of a column that go left; ``mark`` names the split in paths."""
+
+    node: Node
+    column: NDArray[np.uint8]
+    goes_left: NDArray[np.bool_]
+    mark: Hashable
+
+
 class Parted(NamedTuple):
-    """The two parts of a node, the lowest known bin of the right one, and whether there were missing values."""
+    """The two parts of a node, and which bins its rows had."""
 
     left: Node
     right: Node
-    lowest_right: int
-    has_missing: bool
+    present: NDArray[np.bool_]
+
+
+class Piece(NamedTuple):
+    """Some rows of a node, given by its place in a list."""
+
+    node: int
+    first: int
+    last: int
+
+
+def pieces_of(nodes: Sequence[Node], size: int = PIECE) -> list[Piece]:
+    """Cut the rows of nodes into pieces."""
+    return [
+        Piece(k, first, min(first + size, node.stop))
+        for k, node in enumerate(nodes)
+        for first in range(node.start, node.stop, size)
+    ]
 
 
 class Rows:
-    """Rows in the order of the nodes, and their values side by side."""
+    """The rows of a tree: entries in the order of the nodes, which go from one side to the other level by level.
 
-    def __init__(self, gradients: Gradients) -> None:
-        n = gradients.z.size
+    A node that is split leaves its side; a leaf stays where it is.
+    """
+
+    def __init__(self, gradients: Gradients, room: Room, crew: Crew) -> None:
         self.gradients = gradients
-        self.rows = np.arange(n, dtype=np.uint32)
-        self._spare = np.empty(n, np.uint32)
-        self._gathered = np.empty_like(gradients.values)
-        self._whole = True
-
-    @property
-    def values(self) -> Whole:
-        """The values of the rows, in their present order."""
-        return self.gradients.values if self._whole else self._gathered
+        self.room = room
+        self._crew = crew
+        self._side = WHOLE
 
     @property
     def is_whole(self) -> bool:
         """Whether no node was split yet, and the rows are in the order of X."""
-        return self._whole
+        return self._side == WHOLE
 
-    def root(self, output: int, crew: Crew) -> Node:
+    @property
+    def held(self) -> Held:
+        """What the kernels need to know of the rows of the present level."""
+        return self._held(self._side)
+
+    def held_of(self, node: Node) -> Held:
+        """Return what the kernels need to know of the rows of any node."""
+        return self._held(node.side)
+
+    def _held(self, side: int) -> Held:
+        return self.gradients.z, self.room[max(side, 0)], self.gradients.weights.u, side == WHOLE
+
+    def root(self, output: int) -> Node:
         """Return the node of all rows, opened."""
+        node = Node(0, 0, self.gradients.z.size, (output,))
+        self.open([node])
+        return node
+
+    def open(self, nodes: Sequence[Node]) -> None:
+        """Find out what the rows of each node are together."""
         from skgraft.boosting._kernels import survey
 
-        g, n = self.gradients, self.rows.size
-        node = Node(0, 0, n, (output,))
-        pieces = -(-n // PIECE)
-        totals, found = np.empty((pieces, g.values.shape[0]), np.int64), np.empty((pieces, 3))
+        pieces, weights = pieces_of(nodes), self.gradients.weights
+        totals, found = np.empty((len(pieces), weights.channels), np.int64), np.empty((len(pieces), 3))
+        held = self.held
 
         def look(first: int, last: int) -> None:
             for k in range(first, last):
-                found[k] = survey(g.values, g.z, k * PIECE, min(n, (k + 1) * PIECE), totals[k])
+                found[k] = survey(held, weights.shift, pieces[k].first, pieces[k].last, totals[k])
 
-        crew.run(look, pieces, 3.0 * n)
-        node.total = totals.sum(axis=0)
-        self._describe(node, float(found[:, 0].sum()), found[:, 1].min(), found[:, 2].max())
-        return node
+        self._crew.run(look, len(pieces), 2.0 * sum(node.n_rows for node in nodes))
+        at = 0
+        for node in nodes:
+            its = slice(at, at := at + -(-node.n_rows // PIECE))
+            node.total = totals[its].sum(axis=0)
+            node.squares = float(found[its, 0].sum())
+            q, u = self.gradients.decode(node.total)
+            low, high = found[its, 1].min(), found[its, 2].max()
+            node.slopes = max(high - q / u, 0.0) + 1e-6, max(q / u - low, 0.0) + 1e-6
 
-    def open(self, node: Node) -> None:
-        """Look at the rows of a node: gather their values and find what they are together."""
-        from skgraft.boosting._kernels import gather
+    def split(self, cuts: Sequence[Cut]) -> list[Parted]:
+        """Split nodes of the present level; their parts are the next.
 
-        g = self.gradients
-        node.total = np.empty(g.values.shape[0], np.int64)
-        squares, low, high = gather(
-            g.values, g.z, g.weights.shift, self.rows, node.start, node.stop, self._gathered, node.total
-        )
-        self._describe(node, squares, float(low), float(high))
+        The rows that go left stay in their order, the others are reversed: so both can be written at once.  Several
+        threads share a node by pieces, of which they have to know beforehand how many rows go left; the order of the
+        rows is the same.
+        """
+        from skgraft.boosting._kernels import part
 
-    def _describe(self, node: Node, squares: float, low: float, high: float) -> None:
-        q, u = self.gradients.decode(node.total)
-        node.squares = squares
-        node.slopes = max(high - q / u, 0.0) + 1e-6, max(q / u - low, 0.0) + 1e-6
+        nodes = [cut.node for cut in cuts]
+        pieces = pieces_of(nodes, self.gradients.z.size if self._crew.size == 1 else PIECE)
+        held, side = self.held, max(self._side, 0) ^ 1
+        out = self.room[side]
+        lefts, rights = self._places(cuts, pieces)
+        ends, present = np.empty(len(pieces), np.int64), np.zeros((len(pieces), 256), bool)
 
-    def split(
-        self, node: Node, column: NDArray[np.uint8], goes_left: NDArray[np.bool_], missing: int, mark: Hashable
-    ) -> Parted:
-        """Split a node by the bins of a column; ``mark`` names the split, for the children's paths."""
-        from skgraft.boosting._kernels import partition
+        def write(first: int, last: int) -> None:
+            for k in range(first, last):
+                node, a, b = pieces[k]
+                cut = cuts[node]
+                ends[k] = part(cut.column, cut.goes_left, held, a, b, lefts[k], rights[k], out, present[k])
 
-        seen, spare = np.empty(2, np.int64), self._spare[node.start : node.stop]  # nodes are split side by side
-        middle = partition(column, goes_left, missing, self.rows, node.start, node.stop, spare, seen)
-        self._whole = False
-        left = Node(-1, node.start, middle, (*node.path, (mark, 0)), parent=node)
-        right = Node(-1, middle, node.stop, (*node.path, (mark, 1)), parent=node, sibling=left, is_left=False)
+        self._crew.run(write, len(pieces), 3.0 * sum(node.n_rows for node in nodes))
+        self._side = side
+        owner = np.array([piece.node for piece in pieces])
+        return [
+            self._parted(cut, int(ends[owner == k].max()), present[owner == k].any(axis=0))
+            for k, cut in enumerate(cuts)
+        ]
+
+    def _places(self, cuts: Sequence[Cut], pieces: list[Piece]) -> tuple[Whole, Whole]:
+        """Return where each piece's rows go, on the left forwards and on the right backwards."""
+        from skgraft.boosting._kernels import count_left
+
+        lefts = np.array([cuts[piece.node].node.start for piece in pieces])
+        rights = np.array([cuts[piece.node].node.stop - 1 for piece in pieces])
+        if len(pieces) == len(cuts):
+            return lefts, rights
+        counts, held = np.zeros(len(pieces), np.int64), self.held
+
+        def count(first: int, last: int) -> None:
+            for k in range(first, last):
+                node, a, b = pieces[k]
+                counts[k] = count_left(cuts[node].column, cuts[node].goes_left, held, a, b)
+
+        self._crew.run(count, len(pieces), float(sum(piece.last - piece.first for piece in pieces)))
+        for k in range(1, len(pieces)):
+            before = pieces[k - 1]
+            if before.node == pieces[k].node:
+                lefts[k] = lefts[k - 1] + counts[k - 1]
+                rights[k] = rights[k - 1] - (before.last - before.first - counts[k - 1])
+        return lefts, rights
+
+    def _parted(self, cut: Cut, middle: int, present: NDArray[np.bool_]) -> Parted:
+        node, side = cut.node, self._side
+        left = Node(-1, node.start, middle, (*node.path, (cut.mark, 0)), side, parent=node)
+        right = Node(-1, middle, node.stop, (*node.path, (cut.mark, 1)), side, parent=node, sibling=left, is_left=False)
         left.sibling = right
-        return Parted(left, right, int(seen[0]), bool(seen[1]))
+        return Parted(left, right, present)
 
     def is_left_heavier(self, node: Node, left: Node) -> bool:
         """Whether the left part of a node weighs at least as much as the other."""
-        u = self.gradients.weights.u
-        weight = float(u[self.rows[left.start : left.stop]].sum()) if u.size else left.n_rows
+        _, entries, u, _ = self.held_of(left)
+        weight = float(u[entries[left.start : left.stop] >> np.uint64(32)].sum()) if u.size else left.n_rows
         return 2 * weight >= self.gradients.decode(node.total)[1]
+
+    def gradients_of(self, node: Node) -> NDArray[np.int32]:
+        """Return the quantised gradients of a node's rows, in their order."""
+        from skgraft.boosting._kernels import gradients_of
+
+        out, held, pieces = np.empty(node.n_rows, np.int32), self.held_of(node), pieces_of([node])
+
+        def copy(first: int, last: int) -> None:
+            for _, a, b in pieces[first:last]:
+                gradients_of(held, a, b, out[a - node.start : b - node.start])
+
+        self._crew.run(copy, len(pieces), float(node.n_rows))
+        return out
 
     def spread(self, node: Node) -> float:
         """Return the squared error of a node around its mean, which no split can lower by more; rounded up."""
@@ -236,8 +330,16 @@ class Rows:
         """
         from skgraft.boosting._kernels import products
 
-        g = self.gradients
-        both, other = products(g.z, g.weights.u, self.rows, node.start, node.stop, before)
+        g, held, pieces = self.gradients, self.held_of(node), pieces_of([node])
+        found = np.empty((len(pieces), 2))
+
+        def multiply(first: int, last: int) -> None:
+            for k in range(first, last):
+                _, a, b = pieces[k]
+                found[k] = products(held, a, b, before[a - node.start : b - node.start])
+
+        self._crew.run(multiply, len(pieces), 2.0 * node.n_rows)
+        both, other = found.sum(axis=0).tolist()
         q, u = g.decode(node.total)
         length = self.length(node)
         if cap == 0.0:

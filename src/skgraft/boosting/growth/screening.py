@@ -92,8 +92,7 @@ class Screen:
         share[features] = np.nextafter((np.sqrt(gains) / length).astype(np.float32), np.float32(np.inf))
         # the sets of categories that are tried depend on the gradient, so nothing is known of another gradient's
         share[self._always] = np.inf
-        z = rows.gradients.z[rows.rows[node.start : node.stop]]
-        memory = Memory(share, z, rows.gradients.exponent, length)
+        memory = Memory(share, rows.gradients_of(node), rows.gradients.exponent, length)
         old = self._memory.pop(node.path, None)
         self._memory[node.path] = memory
         self._bytes += memory.n_bytes - (0 if old is None else old.n_bytes)

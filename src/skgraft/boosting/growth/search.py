@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skgraft.boosting.bins import Bins, DenseBins, MixedBins, SparseBins
-from skgraft.boosting.growth.rows import Node, Rows
+from skgraft.boosting.growth.rows import Node, Rows, pieces_of
 from skgraft.matrix.threads import Crew
 
 Array = NDArray[np.float64]
@@ -78,11 +78,19 @@ class Search(Protocol):
         ...
 
 
-def make_search(bins: Bins, min_leaf: float, crew: Crew) -> Search:
-    """Return the search that these bins need; ``min_leaf`` is the least weight of a leaf."""
+@dataclass(frozen=True)
+class Limits:
+    """How large a tree may become."""
+
+    max_depth: int
+    min_samples_leaf: int
+
+
+def make_search(bins: Bins, limits: Limits, crew: Crew) -> Search:
+    """Return the search that these bins need."""
     if isinstance(bins, MixedBins):
-        return MixedSearch(bins, min_leaf, crew)
-    return DenseSearch(bins, min_leaf, crew) if isinstance(bins, DenseBins) else SparseSearch(bins, min_leaf, crew)
+        return MixedSearch(bins, limits, crew)
+    return DenseSearch(bins, limits, crew) if isinstance(bins, DenseBins) else SparseSearch(bins, limits, crew)
 
 
 class _Kept:
@@ -128,9 +136,9 @@ class _Kept:
 class DenseSearch:
     """Adds up the rows of every node, or of the smaller of two siblings where the parent's sums were kept."""
 
-    def __init__(self, bins: DenseBins, min_leaf: float, crew: Crew) -> None:
+    def __init__(self, bins: DenseBins, limits: Limits, crew: Crew) -> None:
         self._bins = bins
-        self._min_leaf = min_leaf
+        self._min_leaf = limits.min_samples_leaf
         self._crew = crew
         self._kept: dict[str, _Kept] = {}
         self._started: set[str] = set()
@@ -178,7 +186,7 @@ class DenseSearch:
 
     @property
     def _cell_shape(self) -> tuple[int, int]:
-        return self._rows.values.shape[0], self._bins.layout.stride
+        return self._rows.gradients.weights.channels, self._bins.layout.stride
 
     def _common(self) -> Any:
         layout, gradients = self._bins.layout, self._rows.gradients
@@ -213,14 +221,13 @@ class DenseSearch:
         slots = np.array([-1 if kept is None else kept[0].slot_now.get(node.index, -1) for node in chosen])
         g = np.empty((features.size, len(which)))
         c = np.empty((features.size, len(which)), np.int32)
-        rows, common = self._rows, self._common()
+        rows, held, common = self._rows, self._rows.held, self._common()
         scaled = bars.at(which).scaled(features, chosen, rows)
         kernel: Any = search_nodes
 
         def search(first: int, last: int) -> None:
             kernel(
-                self._bins.bins, features, first, last, rows.rows, rows.values, starts, stops, rows.is_whole,
-                self._bins.is_complete, totals,
+                self._bins.bins, features, first, last, held, starts, stops, self._bins.is_complete, totals,
                 *common, *scaled, place, slots, stored, g, c,
             )  # fmt: skip
 
@@ -251,13 +258,13 @@ class DenseSearch:
         parent_slots = np.array([store.slot_before[node.parent.index] for node in near])
         slots = np.array([store.slot_now.get(node.index, -1) for node in both])
         g, c = np.empty((features.size, len(both))), np.empty((features.size, len(both)), np.int32)
-        rows, common = self._rows, self._common()
+        rows, held, common = self._rows, self._rows.held, self._common()
         scaled = _for_both(bars, nodes, pairs).scaled(features, both, rows)
         kernel: Any = search_pairs
 
         def search(first: int, last: int) -> None:
             kernel(
-                self._bins.bins, features, first, last, rows.rows, rows.values, starts, stops, small, totals,
+                self._bins.bins, features, first, last, held, starts, stops, small, totals,
                 *common, *scaled, place, parent_slots, store.before, slots, store.now, g, c,
             )  # fmt: skip
 
@@ -302,18 +309,48 @@ def _pair_up(nodes: list[Node], kept: _Kept) -> tuple[list[tuple[Node, list[int]
 class SparseSearch:
     """Goes over the stored entries once for all nodes of a level, so there is nothing to keep."""
 
-    def __init__(self, bins: SparseBins, min_leaf: float, crew: Crew) -> None:
+    def __init__(self, bins: SparseBins, limits: Limits, crew: Crew) -> None:
         self._bins = bins
-        self._min_leaf = min_leaf
+        self._min_leaf = limits.min_samples_leaf
         self._crew = crew
-        self._node_of = np.empty(bins.n_rows, np.uint16)
+        # labels are numbers of nodes: as short as possible, since they are looked up in no order
+        self._node_of = np.empty(bins.n_rows, np.min_scalar_type(2 ** (limits.max_depth + 1)))
+        self._labels: dict[int, int] = {}
 
     def begin(self, rows: Rows) -> None:
         """Start a tree."""
         self._rows = rows
+        self._labels = {}
 
     def next_level(self) -> None:
         """Start a level."""
+
+    def _label(self, nodes: list[Node]) -> None:
+        """Label the rows of these nodes; of two siblings the larger keeps the label of its parent, if that has one."""
+        from skgraft.boosting._kernels import label_nodes
+
+        labels = self._labels
+        if not labels:
+            labels[0] = 0
+            self._node_of.fill(0)
+        new: list[Node] = []
+        for node in nodes:
+            if node.index in labels:
+                continue
+            if node.parent is not None and node.sibling is not None and node.parent.index in labels:
+                small, large = sorted((node, node.sibling), key=lambda each: each.n_rows)
+                labels[large.index] = labels[node.parent.index]
+            else:
+                small = node
+            labels[small.index] = small.index
+            new.append(small)
+        pieces, held = pieces_of(new), self._rows.held
+
+        def label(first: int, last: int) -> None:
+            for node, a, b in pieces[first:last]:
+                label_nodes(held, a, b, new[node].index, self._node_of)
+
+        self._crew.run(label, len(pieces), 2.0 * sum(node.n_rows for node in new))
 
     def gains(
         self,
@@ -325,7 +362,6 @@ class SparseSearch:
         bars: Bars = EXACT,
     ) -> tuple[Array, Codes]:
         """Return the gain and the code of the best split, (n_features, n_nodes)."""
-        from skgraft.boosting._kernels import label_nodes
         from skgraft.boosting.growth._kernels import search_sparse
 
         shape = features.size, len(nodes)
@@ -333,21 +369,18 @@ class SparseSearch:
         if not features.size or not nodes:
             return gains, codes
         bins, layout, gradients = self._bins, self._bins.layout, self._rows.gradients
-        self._node_of.fill(len(nodes))
-
-        def label(first: int, last: int) -> None:
-            for k in range(first, last):
-                label_nodes(self._rows.rows, nodes[k].start, nodes[k].stop, k, self._node_of)
-
-        self._crew.run(label, len(nodes), float(sum(node.n_rows for node in nodes)))
+        self._label(nodes)
+        slots = np.full(max(self._labels.values()) + 1, len(nodes))
+        slots[[self._labels[node.index] for node in nodes]] = np.arange(len(nodes))
         totals = np.stack([node.total for node in nodes], axis=1)
         min_leaf = self._min_leaf / gradients.weights.unit
         scaled = bars.scaled(features, nodes, self._rows)
+        held = self._rows.held
         kernel: Any = search_sparse
 
         def search(first: int, last: int) -> None:
             kernel(
-                bins.starts, bins.rows, bins.bins, bins.zero, features, first, last, self._node_of, gradients.values,
+                bins.starts, bins.rows, bins.bins, bins.zero, features, first, last, self._node_of, slots, held,
                 totals, layout.n_bins, layout.is_categorical, layout.stride, gradients.weights.shift, min_leaf,
                 *scaled, gains, codes,
             )  # fmt: skip
@@ -361,11 +394,11 @@ class SparseSearch:
 class MixedSearch:
     """Searches every feature in the way of its kind."""
 
-    def __init__(self, bins: MixedBins, min_leaf: float, crew: Crew) -> None:
+    def __init__(self, bins: MixedBins, limits: Limits, crew: Crew) -> None:
         self._bins = bins
         self._kinds: list[tuple[bool, Search]] = [
-            (False, DenseSearch(bins.dense, min_leaf, crew)),
-            (True, SparseSearch(bins.sparse, min_leaf, crew)),
+            (False, DenseSearch(bins.dense, limits, crew)),
+            (True, SparseSearch(bins.sparse, limits, crew)),
         ]
 
     def begin(self, rows: Rows) -> None:
