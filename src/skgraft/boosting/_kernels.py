@@ -362,3 +362,22 @@ def may_win(features, share, along, across, length, slack, price, best, out):
             out[n] = f
             n += 1
     return n
+
+
+@njit(cache=True, nogil=True)
+def root_shares(features, gains, length, unknown, share):
+    """Write √gain of features as shares of a length, rounded up, but for those of which nothing is known."""
+    for i in range(features.shape[0]):
+        if not unknown[features[i]]:
+            share[features[i]] = np.float32(np.sqrt(gains[i]) / length * (1.0 + 2.0**-22))
+
+
+@njit(cache=True, nogil=True)
+def best_net(features, gains, codes, price):
+    """Return the largest gain after its price, and the first place that has it."""
+    best, at = -np.inf, 0
+    for i in range(features.shape[0]):
+        net = gains[i] - price[features[i]]
+        if codes[i] >= 0 and net > best:
+            best, at = net, i
+    return best, at

@@ -14,11 +14,11 @@ from contextvars import ContextVar
 from typing import Any
 
 LEAST_WORK = 200_000  # elementary steps below which handing work to another thread costs more than it saves
-PIECES = 4  # pieces a thread: they take different times, and whoever is done takes the next
+PIECES = 6  # pieces a thread: they take different times, and whoever is done takes the next
 
 
 class Crew:
-    """Some threads, or none beside the caller's own."""
+    """The caller's own thread, and others that help it, if any."""
 
     def __init__(self, executor: ThreadPoolExecutor | None, size: int) -> None:
         self._executor = executor
@@ -33,9 +33,18 @@ class Crew:
             return
         units = -(-n // unit)
         step = unit * max(1, -(-units // (PIECES * self.size)))
-        pieces = [self._executor.submit(task, first, min(n, first + step)) for first in range(0, n, step)]
-        for piece in pieces:
-            piece.result()
+        firsts = iter(range(0, n, step))
+
+        def work_on() -> None:
+            for first in firsts:  # shared: each piece goes to whoever asks first
+                task(first, min(n, first + step))
+
+        helpers = [self._executor.submit(work_on) for _ in range(min(self.size, -(-n // step)) - 1)]
+        try:
+            work_on()
+        finally:
+            for helper in helpers:
+                helper.result()
 
 
 ALONE = Crew(None, 1)
@@ -56,7 +65,7 @@ def crew(n_jobs: int | None) -> Iterator[Crew]:
     if size == 1:
         yield ALONE
         return
-    with ThreadPoolExecutor(size) as executor:
+    with ThreadPoolExecutor(size - 1) as executor:
         yield Crew(executor, size)
 
 

@@ -25,6 +25,7 @@ from skgraft.boosting._kernels import amount, gradient_at, row_at
 FLAGS = {"nnan", "ninf", "nsz"}
 BLOCK = 32
 SHORT = 16
+MANY = 6  # blocks of sixteen bins that take longer one by one than all bins by vectors
 FEW = 32  # bins that are gone through one by one rather than by vectors
 LEAST_TO_SIFT, MOST_TO_SIFT = 64, 500  # bins of a feature and rows of a node
 
@@ -149,8 +150,11 @@ def order_categories(cells, at, n_bins, stride, shift, order, mean):
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
-def none_between(us, vs, n, total_u, bar, rise, fall):
-    """Whether no split gains ``bar``, judged by those whose left sides weigh us[0] to us[n], with V of vs[0] to vs[n].
+def where_reached(us, vs, n, total_u, bar, rise, fall, reached):
+    """Write between which splits one may gain ``bar``, and return how many such gaps there are.
+
+    Those that are known have left sides that weigh us[0] to us[n], with V of vs[0] to vs[n]; reached[i] is about the
+    splits from i to i + 1.
 
     A unit of weight that goes left moves V by at most ``rise`` up and ``fall`` down.  So between two splits V lies
     under the lines V0 + (u - u0)·rise and V1 + (u1 - u)·fall, and its gain V²·u/(u_L·u_R) is largest where they meet:
@@ -161,7 +165,7 @@ def none_between(us, vs, n, total_u, bar, rise, fall):
     both = rise * fall
     need = bar / total_u * (1.0 - 1e-6)
     half = 0.5 * total_u
-    reached = 0
+    count = 0
     for i in range(n):  # without branches, so that it runs by vectors
         u0, u, v0, v = us[i], us[i + 1], vs[i], vs[i + 1]
         up = max((v0 * fall + v * rise + (u - u0) * both) * per, 0.0)
@@ -172,13 +176,14 @@ def none_between(us, vs, n, total_u, bar, rise, fall):
         ends = min(u0 * (total_u - u0), u * (total_u - u))
         room_up = ends if turns else at_up * (total_u - at_up)
         room_down = ends if turns else at_down * (total_u - at_down)
-        reached += (up * up >= need * room_up) | (down * down >= need * room_down)
-    return reached == 0
+        reached[i] = (up * up >= need * room_up) | (down * down >= need * room_down)
+        count += reached[i]
+    return count
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
-def cannot_reach(left, n_splits, extra_q, extra_u, total_q, total_u, shift, bar, rise, fall, us, vs):
-    """Whether no split gains ``bar``, judged by a few of them; ``us`` and ``vs`` are room for these."""
+def cannot_reach(left, n_splits, extra_q, extra_u, total_q, total_u, shift, bar, rise, fall, us, vs, reached):
+    """Whether no split gains ``bar``, judged by a few of them; the last three are room for these."""
     mean = total_q / total_u
     us[0], vs[0] = 0.0, 0.0
     if extra_u != 0:
@@ -190,7 +195,7 @@ def cannot_reach(left, n_splits, extra_q, extra_u, total_q, total_u, shift, bar,
         n += 1
         q, us[n] = decode_pair(left[0, end] + extra_q, left[left.shape[0] - 1, end] + extra_u, shift)
         vs[n] = q - mean * us[n]
-    return none_between(us, vs, n, total_u, bar, rise, fall)
+    return where_reached(us, vs, n, total_u, bar, rise, fall, reached) == 0
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
@@ -220,11 +225,13 @@ def best_split(
     n = accumulate(cells, at, n_bins, left, order, compact)
     q, u = cells[0, at + stride - 1], cells[channels - 1, at + stride - 1]
     missing = u != 0
-    us, vs = score[:32], score[32:64]
+    us, vs, reached = score[:32], score[32:64], score[64:96]
     if (
         bar > 0.0
-        and cannot_reach(left, n if missing else n - 1, none, none, total_q, total_u, shift, bar, rise, fall, us, vs)
-        and (not missing or cannot_reach(left, n - 1, q, u, total_q, total_u, shift, bar, rise, fall, us, vs))
+        and cannot_reach(
+            left, n if missing else n - 1, none, none, total_q, total_u, shift, bar, rise, fall, us, vs, reached
+        )
+        and (not missing or cannot_reach(left, n - 1, q, u, total_q, total_u, shift, bar, rise, fall, us, vs, reached))
     ):
         return bar, -1
     best, b = score_splits(left, n if missing else n - 1, none, none, total_q, total_u, shift, min_leaf, score)
@@ -239,25 +246,32 @@ def best_split(
 
 
 @njit(inline="always")
-def best_of_few(cells, at, n_bins, total_q, total_u, shift, min_leaf):
-    """Return what `best_split` does for few bins and no missing values, to the bit."""
+def scan(cells, first, last, a, b, total_q, total_u, shift, min_leaf, best, code):
+    """Go through splits one by one, a and b being the sums on the left before them; return the best so far.
+
+    What it finds is what `best_split` does, to the bit, where no values are missing.
+    """
     channels = cells.shape[0]
     mean = total_q / total_u
-    a, b = np.int64(0), np.int64(0)
-    best, code = 0.0, -1
-    for k in range(n_bins - 1):
-        if cells[channels - 1, at + k] == 0:
-            continue
-        a += cells[0, at + k]
-        b += cells[channels - 1, at + k]
+    for k in range(first, last):
+        a += cells[0, k]
+        b += cells[channels - 1, k]
         q, u = decode_pair(a, b, shift)
         rest = total_u - u
         if min(u, rest) >= min_leaf:
             v = q - mean * u
             score = v * v / max(u * rest, 1.0)
             if score > best:
-                best, code = score, 2 * k
-    return best * total_u, code
+                best, code = score, k
+    return best, code
+
+
+@njit(inline="always")
+def best_of_few(cells, at, n_bins, total_q, total_u, shift, min_leaf):
+    """Return what `best_split` does for few bins and no missing values."""
+    none = np.int64(0)
+    best, k = scan(cells, at, at + n_bins - 1, none, none, total_q, total_u, shift, min_leaf, 0.0, np.int64(-1))
+    return best * total_u, 2 * (k - at) if k >= 0 else -1
 
 
 @njit(inline="always")
@@ -267,7 +281,7 @@ def fill(cells, bins, held, shift, start, stop, stride, width):
     z, entries, u, whole = held
     for c in range(cells.shape[0]):
         h = cells[c]
-        for j in range(0, 1024, 256):
+        for j in range(0, 256 * width, 256):
             for k in range(stride):
                 h[j + k] = 0
         if whole:
@@ -296,10 +310,11 @@ def fill(cells, bins, held, shift, start, stop, stride, width):
 
 
 @njit(inline="always")
-def sift(coarse, x, held, start, stop, bars, totals, node, shift, rise, fall, room, passes):
-    """Find which of four features may reach their bars, from histograms of sixteen bins a cell.
+def sift(coarse, x, held, start, stop, bars, totals, node, shift, rise, fall, room, sums, reached, n_reached):
+    """Find which of four features may reach their bars, and where, from histograms of sixteen bins a cell.
 
-    Small ones take a fraction of the time, and most features get no further.
+    Small ones take a fraction of the time, and most features get no further.  reached[j, k] says whether the bins of
+    cell k may hold such a split of feature j, n_reached[j] how many do, and sums[:, 16·j + k] is what lies on the left.
     """
     x0, x1, x2, x3 = x
     _, entries, u, _ = held
@@ -318,17 +333,29 @@ def sift(coarse, x, held, start, stop, bars, totals, node, shift, rise, fall, ro
     mean = total_q / total_u
     us, vs = room[:32], room[32:64]
     us[0], vs[0] = 0.0, 0.0
-    found = False
+    last = coarse.shape[0] - 1
     for j in range(4):
         a, b = np.int64(0), np.int64(0)
         for k in range(16):
+            sums[0, 16 * j + k], sums[last, 16 * j + k] = a, b
             a += coarse[0, 16 * j + k]
-            b += coarse[coarse.shape[0] - 1, 16 * j + k]
+            b += coarse[last, 16 * j + k]
             q, us[k + 1] = decode_pair(a, b, shift)
             vs[k + 1] = q - mean * us[k + 1]
-        passes[j] = bars[j] <= 0.0 or not none_between(us, vs, 16, total_u, bars[j], rise, fall)
-        found = found or passes[j]
-    return found
+        n_reached[j] = where_reached(us, vs, 16, total_u, bars[j], rise, fall, reached[j])
+
+
+@njit(inline="always")
+def best_of_blocks(cells, sums, reached, j, n_bins, totals, node, shift, min_leaf):
+    """Return the best split among blocks of sixteen bins that `sift` found, 0 and -1 if there is none."""
+    total_q, total_u = decode(totals, shift, node)
+    best, code = 0.0, np.int64(-1)
+    for k in range(16):
+        if reached[j, k]:
+            a, b = sums[0, 16 * j + k], sums[sums.shape[0] - 1, 16 * j + k]
+            stop = min(16 * k + 16, n_bins - 1)
+            best, code = scan(cells, 16 * k, stop, a, b, total_q, total_u, shift, min_leaf, best, code)
+    return best * total_u, 2 * code if code >= 0 else -1
 
 
 @njit(cache=True, nogil=True)
@@ -349,10 +376,11 @@ def search_nodes(
 ):  # fmt: skip
     """Find the best split of features[first:last] at every node, from its rows; keep histograms that have a slot."""
     channels = totals.shape[0]
-    cells, coarse = np.empty((channels, 1024), np.int64), np.empty((channels, 64), np.int64)
+    cells = np.empty((channels, 1024), np.int64)
+    coarse, sums = np.empty((channels, 64), np.int64), np.empty((channels, 64), np.int64)
     left = np.empty((channels, 256), np.int64)
     score, order = np.empty(256), np.empty(256, np.int64)
-    bars, passes = np.empty(4), np.empty(4, np.bool_)
+    bars, n_reached, reached = np.empty(4), np.empty(4, np.int64), np.empty((4, 16), np.bool_)
     keep = stored.shape[0] > 0
     for f in range(first, last, 4):
         width = min(4, last - f)
@@ -361,24 +389,40 @@ def search_nodes(
         for j in range(width):
             fine = fine or not siftable[features[f + j]]
         for k in range(starts.shape[0]):
+            barred = not fine
             for j in range(width):
-                bars[j], passes[j] = prices[f + j] + bests[k], True
-            small = stops[k] - starts[k] <= MOST_TO_SIFT and not (fine or held[3] or (keep and slots[k] >= 0))
-            if small and not sift(
-                coarse, x, held, starts[k], stops[k], bars, totals, k, shift, rises[k], falls[k], score, passes
-            ):
-                for j in range(width):
+                bars[j] = prices[f + j] + bests[k]
+                barred = barred and bars[j] > 0.0
+            if barred and stops[k] - starts[k] <= MOST_TO_SIFT and not (held[3] or (keep and slots[k] >= 0)):
+                sift(
+                    coarse, x, held, starts[k], stops[k], bars, totals, k, shift, rises[k], falls[k], score, sums,
+                    reached, n_reached,
+                )  # fmt: skip
+                for j in range(4):
                     gains[f + j, k], codes[f + j, k] = bars[j], -1
+                    if n_reached[j] == 0:
+                        continue
+                    feature = features[f + j]
+                    fill(cells, (x[j], x[j], x[j], x[j]), held, shift, starts[k], stops[k], stride, 1)
+                    if n_reached[j] > MANY:
+                        gain, code = best_split(
+                            cells, 0, n_bins[feature], False, stride, totals, k, shift, min_leaf,
+                            0.0, rises[k], falls[k], left, score, order,
+                        )  # fmt: skip
+                    else:
+                        gain, code = best_of_blocks(
+                            cells, sums, reached, j, n_bins[feature], totals, k, shift, min_leaf
+                        )
+                    if gain >= bars[j]:
+                        gains[f + j, k], codes[f + j, k] = gain, code
                 continue
             fill(cells, x, held, shift, starts[k], stops[k], stride, width)
             for j in range(width):
                 feature = features[f + j]
-                gains[f + j, k], codes[f + j, k] = bars[j], -1
-                if passes[j]:
-                    gains[f + j, k], codes[f + j, k] = best_split(
-                        cells, 256 * j, n_bins[feature], categorical[feature], stride, totals, k, shift, min_leaf,
-                        bars[j], rises[k], falls[k], left, score, order,
-                    )  # fmt: skip
+                gains[f + j, k], codes[f + j, k] = best_split(
+                    cells, 256 * j, n_bins[feature], categorical[feature], stride, totals, k, shift, min_leaf,
+                    bars[j], rises[k], falls[k], left, score, order,
+                )  # fmt: skip
                 if keep and slots[k] >= 0:
                     stored[place[f + j], slots[k]] = cells[:, 256 * j : 256 * j + stride]
 

@@ -113,8 +113,7 @@ class Grower:
         return _Growth(self, gradients, market, at, pool).run()
 
     def _can_split(self, rows: Rows, node: Node) -> bool:
-        _, weight = rows.gradients.decode(node.total)
-        return weight * rows.gradients.weights.unit >= 2 * self._limits.min_samples_leaf
+        return node.weight * rows.gradients.weights.unit >= 2 * self._limits.min_samples_leaf
 
 
 class _Growth:
@@ -258,14 +257,14 @@ class _Growth:
 
     def _choose(self, node: Node, tables: list[Table]) -> Split | None:
         """Return the split with the largest gain after its price; of equal ones that of the first feature."""
-        price = self._market.price
+        from skgraft.boosting._kernels import best_net
+
         best, chosen = self._rows.gradients.least_gain, None
         for table in tables:
-            net = np.where(table.codes >= 0, table.gains - price[table.features], -np.inf)
-            i = int(np.argmax(net))
+            net, i = best_net(table.features, table.gains, table.codes, self._market.price)
             feature = int(table.features[i])
-            if net[i] > best or (chosen is not None and net[i] == best and feature < chosen[0]):
-                best, chosen = float(net[i]), (feature, int(table.codes[i]), float(table.gains[i]))
+            if net > best or (chosen is not None and net == best and feature < chosen[0]):
+                best, chosen = net, (feature, int(table.codes[i]), float(table.gains[i]))
         return None if chosen is None else self._split(node, *chosen)
 
     def _split(self, node: Node, feature: int, code: int, gain: float) -> Split:

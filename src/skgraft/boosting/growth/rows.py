@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -34,7 +35,7 @@ class Weights:
     unit: float
     n_rows: int
 
-    @property
+    @cached_property
     def shift(self) -> int:
         """Bits below the count in a packed cell; 0 where weights and gradients have a cell each."""
         if self.u.size:
@@ -115,8 +116,9 @@ class Gradients:
 class Node:
     """A node of a growing tree: its rows are the entries start:stop of one side, and ``path`` says how they got there.
 
-    Once it is opened, ``total`` is what a histogram of all its rows adds up to, ``squares`` is Σ u·z², and ``slopes``
-    are how far its gradients reach above and below their mean, in whole numbers.
+    Once it is opened, ``total`` is what a histogram of all its rows adds up to, ``gradient`` and ``weight`` what that
+    says, Σ u·z and Σ u, ``squares`` is Σ u·z², and ``slopes`` are how far its gradients reach above and below their
+    mean, in whole numbers.
     """
 
     index: int
@@ -128,6 +130,8 @@ class Node:
     sibling: Node | None = None
     is_left: bool = True
     total: Whole = field(default_factory=lambda: np.empty(0, np.int64))
+    gradient: float = 0.0
+    weight: float = 0.0
     squares: float = 0.0
     slopes: tuple[float, float] = (0.0, 0.0)
 
@@ -224,9 +228,10 @@ class Rows:
             its = slice(at, at := at + -(-node.n_rows // PIECE))
             node.total = totals[its].sum(axis=0)
             node.squares = float(found[its, 0].sum())
-            q, u = self.gradients.decode(node.total)
-            low, high = found[its, 1].min(), found[its, 2].max()
-            node.slopes = max(high - q / u, 0.0) + 1e-6, max(q / u - low, 0.0) + 1e-6
+            node.gradient, node.weight = self.gradients.decode(node.total)
+            mean = node.gradient / node.weight
+            low, high = float(found[its, 1].min()), float(found[its, 2].max())
+            node.slopes = max(high - mean, 0.0) + 1e-6, max(mean - low, 0.0) + 1e-6
 
     def split(self, cuts: Sequence[Cut]) -> list[Parted]:
         """Split nodes of the present level; their parts are the next.
@@ -292,7 +297,7 @@ class Rows:
         """Whether the left part of a node weighs at least as much as the other."""
         _, entries, u, _ = self.held_of(left)
         weight = float(u[entries[left.start : left.stop] >> np.uint64(32)].sum()) if u.size else left.n_rows
-        return 2 * weight >= self.gradients.decode(node.total)[1]
+        return 2 * weight >= node.weight
 
     def gradients_of(self, node: Node) -> NDArray[np.int32]:
         """Return the quantised gradients of a node's rows, in their order."""
@@ -316,8 +321,7 @@ class Rows:
         return self._centred_squares(node) <= 1e-4 * node.squares
 
     def _centred_squares(self, node: Node) -> float:
-        q, u = self.gradients.decode(node.total)
-        return max(0.0, node.squares - q * q / u)
+        return max(0.0, node.squares - node.gradient * node.gradient / node.weight)
 
     def length(self, node: Node) -> float:
         """Return √(Σ s·(g - mean)²) of a node."""
@@ -340,10 +344,9 @@ class Rows:
 
         self._crew.run(multiply, len(pieces), 2.0 * node.n_rows)
         both, other = found.sum(axis=0).tolist()
-        q, u = g.decode(node.total)
         length = self.length(node)
         if cap == 0.0:
             return 0.0, length
-        inner = g.weights.unit * 2.0 ** -(g.exponent + exponent) * (both - q * other / u)
+        inner = g.weights.unit * 2.0 ** -(g.exponent + exponent) * (both - node.gradient * other / node.weight)
         along = min(abs(inner) / cap, length)
         return along, float(np.sqrt(max(0.0, length * length - along * along)))

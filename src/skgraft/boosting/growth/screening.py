@@ -86,12 +86,12 @@ class Screen:
         """Note the gains of all priced features at a node, or bounds of them."""
         if not self.pays(node, features.size) or rows.is_flat(node) or self._is_passing(node):
             return
+        from skgraft.boosting._kernels import root_shares
+
         length = rows.length(node)
         share = np.full(self._n_features, np.inf, np.float32)
-        # float32 may round down, and a bound must not
-        share[features] = np.nextafter((np.sqrt(gains) / length).astype(np.float32), np.float32(np.inf))
         # the sets of categories that are tried depend on the gradient, so nothing is known of another gradient's
-        share[self._always] = np.inf
+        root_shares(features, gains, length, self._always, share)
         memory = Memory(share, rows.gradients_of(node), rows.gradients.exponent, length)
         old = self._memory.pop(node.path, None)
         self._memory[node.path] = memory
