@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from benchmarks._boosting_problems import Problem
 from benchmarks._peers import Solver
+from benchmarks._timing import Run, now
 
 DEPTH, BINS, RATE, LEAF = 4, 255, 0.1, 20
 FOREST = 2_000
@@ -21,10 +22,14 @@ Probabilities = Callable[[Any], NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a contestant learned: probabilities of the second class, and how many features it looks at."""
+    """What a contestant learned: probabilities of the second class, and how many features it looks at.
+
+    ``ends`` is when each tree was done, of those that tell.
+    """
 
     probabilities: Probabilities
     n_features: Callable[[], int]
+    ends: Sequence[Run] = ()
 
     def judged(self, problem: Problem) -> dict[str, float]:
         """Return the log loss and the error on the test rows, and the number of features."""
@@ -98,8 +103,13 @@ def gbfs(problem: Problem, trees: int, threads: int, root_gain: float, **paramet
 
 def _skgraft(**parameters: Any) -> Fit:
     def fit(problem: Problem, trees: int, threads: int, root_gain: float) -> Fitted:
-        model = gbfs(problem, trees, threads, root_gain, **parameters)
-        return Fitted(lambda X: model.predict_proba(X)[:, 1], lambda: int(np.sum(model.support_)))
+        ends: dict[int, Run] = {}
+
+        def note(record: Any) -> None:
+            ends[record.step] = now()  # a tree has a record for every feature that it buys
+
+        model = gbfs(problem, trees, threads, root_gain, callback=note, **parameters)
+        return Fitted(lambda X: model.predict_proba(X)[:, 1], lambda: int(np.sum(model.support_)), list(ends.values()))
 
     return fit
 
@@ -125,9 +135,11 @@ def _lightgbm(*, priced: bool) -> Fit:
         if priced:  # its gains are divided by the second derivative, p(1 - p) at the start
             price = problem.share * root_gain / (problem.prior * (1.0 - problem.prior))
             told |= {"cegb_penalty_feature_coupled": [price] * problem.shape[1]}
-        model = lgb.train(told, lgb.Dataset(problem.X, problem.y, params=told), trees)
+        ends: list[Run] = []
+        data = lgb.Dataset(problem.X, problem.y, params=told)
+        model = lgb.train(told, data, trees, callbacks=[lambda _: ends.append(now())])
         return Fitted(
-            lambda X: np.asarray(model.predict(X)), lambda: int(np.sum(model.feature_importance("split") > 0))
+            lambda X: np.asarray(model.predict(X)), lambda: int(np.sum(model.feature_importance("split") > 0)), ends
         )
 
     return fit

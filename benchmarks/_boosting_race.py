@@ -9,24 +9,37 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import cycle
+from itertools import cycle, repeat
 from statistics import median
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
 from benchmarks import _boosting_problems, _table
-from benchmarks._boosters import BOOSTERS, FOREST, FOREST_TIMED, LIGHTGBM, Booster, Fitted
+from benchmarks._boosters import BOOSTERS, FOREST, FOREST_TIMED, LIGHTGBM, Booster
 from benchmarks._boosting_problems import Maker, Problem
-from benchmarks._timing import ENOUGH, Crashed, Late, Run, isolated, timed, turns
+from benchmarks._timing import ENOUGH, Crashed, Late, Run, isolated, now, turns
 
 _FORK = multiprocessing.get_context("fork")
 CLOCKS = ("cpu", "wall")
 
 
+@dataclass(frozen=True)
+class Fit:
+    """What a fit took, up to the end of its first tree and for each further one, where that is told; and its worth."""
+
+    whole: Run
+    first: Run | None = None
+    each: Run | None = None
+    worth: dict[str, Any] = field(default_factory=dict)
+
+
 @dataclass
 class Entrant:
-    """A contestant in its child: what it has measured so far, or what went wrong with it."""
+    """A contestant in its child: what it has measured so far, or what went wrong with it.
+
+    One that does not tell when its trees are done has fits of a single tree beside the whole ones.
+    """
 
     booster: Booster
     problem: Problem
@@ -35,6 +48,7 @@ class Entrant:
     limit: float
     whole: list[Run] = field(default_factory=list)
     first: list[Run] = field(default_factory=list)
+    each: list[Run] = field(default_factory=list)
     worth: dict[str, Any] = field(default_factory=dict)
     trouble: dict[str, Any] | None = None
 
@@ -58,17 +72,24 @@ class Entrant:
             for small in (_boosting_problems.dense(500, 30), _boosting_problems.sparse(300, 400)):
                 if self.booster.excuse(small) is None:
                     self.booster.fit(small, 3, self.threads, small.root_gain())
-            self._gate.acquire()
-            fitted, run = timed(lambda: self._fit(self.trees))
-            report((run, fitted.judged(self.problem)))
-            del fitted
-            for trees in cycle((1, self.trees)):
-                self._gate.acquire()
-                _, run = timed(lambda trees=trees: self._fit(trees))
-                report((run, {}))
+            fit = self._fit(self.trees, judge=True)
+            report(fit)
+            for trees in cycle((1, self.trees)) if fit.each is None else repeat(self.trees):
+                report(self._fit(trees))
 
-    def _fit(self, trees: int) -> Fitted:
-        return self.booster.fit(self.problem, trees, self.threads, self.root_gain)
+    def _fit(self, trees: int, *, judge: bool = False) -> Fit:
+        """Wait for a turn and fit."""
+        self._gate.acquire()
+        start = now()
+        fitted = self.booster.fit(self.problem, trees, self.threads, self.root_gain)
+        whole = now().since(start)
+        worth = fitted.judged(self.problem) if judge else {}
+        ends = fitted.ends
+        if len(ends) < 2:
+            return Fit(whole, worth=worth)
+        trees_time = ends[-1].since(ends[0])
+        each = Run(trees_time.cpu / (len(ends) - 1), trees_time.wall / (len(ends) - 1))
+        return Fit(whole, ends[0].since(start), each, worth)
 
     def turn(self, runs: list[Run]) -> None:
         """Let the child do its next fit, and note a crash or lateness, after which it has no more turns."""
@@ -76,14 +97,17 @@ class Entrant:
             return
         self._gate.release()
         try:
-            run, worth = next(self._reports)
+            fit = next(self._reports)
         except Late:
             self.trouble = {"state": "late", "limit": self.limit}
         except (Crashed, StopIteration) as error:
             self.trouble = {"state": "failed", "reason": str(error)}
         else:
-            runs.append(run)
-            self.worth |= worth
+            runs.append(fit.whole)
+            if fit.each is not None:
+                self.first.append(fit.first)
+                self.each.append(fit.each)
+            self.worth |= fit.worth
 
     def end(self) -> None:
         """End the child."""
@@ -99,7 +123,9 @@ class Entrant:
             cell[clock] = self.booster.multiple * fit
             if self.booster.multiple == 1.0:
                 cell[f"{clock}_first"] = start
-                if fit > start:  # or else the trees are lost in the noise
+                if self.each:
+                    cell[f"{clock}_tree"] = median(getattr(run, clock) for run in self.each)
+                elif fit > start:  # or else the trees are lost in the noise
                     cell[f"{clock}_tree"] = (fit - start) / (self.trees - 1)
         return cell
 
@@ -119,6 +145,9 @@ def race(
         counts = {name: _count(entrant.whole[0], repeat) for name, entrant in entrants.items() if entrant.whole}
         for name in turns(list(counts), counts):
             entrant = entrants[name]
+            if entrant.each:
+                entrant.turn(entrant.whole)
+                continue
             entrant.turn(entrant.first)
             if counts[name] > 1:
                 entrant.turn(entrant.whole)

@@ -38,6 +38,10 @@ class Run:
     cpu: float
     wall: float
 
+    def since(self, start: Run) -> Run:
+        """Return what passed between two readings of the clocks."""
+        return Run(self.cpu - start.cpu, self.wall - start.wall)
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -108,11 +112,16 @@ def _serve(work: Callable[[Callable[[Any], None]], None], receiver: Any, sender:
         sender.send(("error", f"{type(error).__name__}: {error}".splitlines()[0][:200]))
 
 
+def now() -> Run:
+    """Read both clocks."""
+    return Run(time.process_time(), time.perf_counter())
+
+
 def timed(fit: Callable[[], Any]) -> tuple[Any, Run]:
     """Return the result of a fit and what it took."""
-    cpu, wall = time.process_time(), time.perf_counter()
+    start = now()
     result = fit()
-    return result, Run(time.process_time() - cpu, time.perf_counter() - wall)
+    return result, now().since(start)
 
 
 def warm_up(solvers: Sequence[Solver], problems: Sequence[Problem]) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from benchmarks import _boosting_growth, _boosting_memory, _boosting_problems, _boosting_race, boosting
 from benchmarks._boosters import BOOSTERS, Booster, Fitted
+from benchmarks._timing import now
 
 SMALL = replace(_boosting_problems.dense(200, 12, n_relevant=4), trees=3)
 
@@ -18,6 +19,15 @@ def constant(problem, trees, threads, root_gain):
 def sleepy(problem, trees, threads, root_gain):
     time.sleep(0.002 * trees)
     return constant(problem, trees, threads, root_gain)
+
+
+def telling(problem, trees, threads, root_gain):
+    time.sleep(0.05)  # to prepare
+    ends = []
+    for _ in range(trees):
+        time.sleep(0.005)
+        ends.append(now())
+    return replace(constant(problem, trees, threads, root_gain), ends=ends)
 
 
 def broken(problem, trees, threads, root_gain):
@@ -83,6 +93,7 @@ def test_the_best_first_gain_is_that_of_all_thresholds():
 def test_every_contestant_is_timed_and_judged_whatever_befalls_the_others():
     boosters = [
         Booster("skgraft", "numpy", sleepy),
+        Booster("telling", "numpy", telling),
         Booster("broken", "numpy", broken),
         Booster("endless", "numpy", endless),
         Booster("missing", "no_such_module_at_all", constant),
@@ -92,6 +103,7 @@ def test_every_contestant_is_timed_and_judged_whatever_befalls_the_others():
     cells = _boosting_race.race(boosters, SMALL, threads=1, repeat=2, limit=3.0)
     assert {name: cell["state"] for name, cell in cells.items()} == {
         "skgraft": "timed",
+        "telling": "timed",
         "broken": "failed",
         "endless": "late",
         "missing": "absent",
@@ -103,6 +115,11 @@ def test_every_contestant_is_timed_and_judged_whatever_befalls_the_others():
     assert cells["skgraft"]["loss"] == pytest.approx(expected)
     assert cells["skgraft"].get("wall_tree", 1.0) > 0.0
     assert "wall_tree" not in cells["forest"]
+    # sleeps may take longer, but not less
+    assert cells["telling"]["wall_tree"] >= 0.005
+    assert cells["telling"]["wall_first"] >= 0.055
+    assert cells["telling"]["wall"] >= cells["telling"]["wall_first"] + 2 * 0.005
+    assert cells["telling"]["runs"] == 3
 
 
 def test_a_faster_peer_is_named_and_our_own_variants_are_not():
