@@ -166,13 +166,13 @@ class Piece(NamedTuple):
     last: int
 
 
-def pieces_of(nodes: Sequence[Node], size: int = PIECE) -> list[Piece]:
-    """Cut the rows of nodes into pieces."""
-    return [
-        Piece(k, first, min(first + size, node.stop))
-        for k, node in enumerate(nodes)
-        for first in range(node.start, node.stop, size)
-    ]
+def pieces_of(nodes: Sequence[Node], count: int | None = None) -> list[Piece]:
+    """Cut the rows of nodes into pieces, of one size or into at most ``count`` of no less than that."""
+    pieces = []
+    for k, node in enumerate(nodes):
+        size = PIECE if count is None else max(PIECE, -(-node.n_rows // count))
+        pieces += [Piece(k, first, min(first + size, node.stop)) for first in range(node.start, node.stop, size)]
+    return pieces
 
 
 class Rows:
@@ -237,13 +237,13 @@ class Rows:
         """Split nodes of the present level; their parts are the next.
 
         The rows that go left stay in their order, the others are reversed: so both can be written at once.  Several
-        threads share a node by pieces, of which they have to know beforehand how many rows go left; the order of the
-        rows is the same.
+        threads share a node, and have to know beforehand how many rows of the pieces before theirs go left; the order
+        of the rows is the same.
         """
         from skgraft.boosting._kernels import part
 
         nodes = [cut.node for cut in cuts]
-        pieces = pieces_of(nodes, self.gradients.z.size if self._crew.size == 1 else PIECE)
+        pieces = pieces_of(nodes, self._crew.size)
         held, side = self.held, max(self._side, 0) ^ 1
         out = self.room[side]
         lefts, rights = self._places(cuts, pieces)
@@ -269,16 +269,23 @@ class Rows:
 
         lefts = np.array([cuts[piece.node].node.start for piece in pieces])
         rights = np.array([cuts[piece.node].node.stop - 1 for piece in pieces])
-        if len(pieces) == len(cuts):
-            return lefts, rights
-        counts, held = np.zeros(len(pieces), np.int64), self.held
+        followed = [k for k in range(len(pieces) - 1) if pieces[k].node == pieces[k + 1].node]
+        smaller = [
+            Piece(k, first, min(first + PIECE, pieces[k].last))
+            for k in followed
+            for first in range(pieces[k].first, pieces[k].last, PIECE)
+        ]
+        found, held = np.zeros(len(smaller), np.int64), self.held
 
         def count(first: int, last: int) -> None:
-            for k in range(first, last):
-                node, a, b = pieces[k]
-                counts[k] = count_left(cuts[node].column, cuts[node].goes_left, held, a, b)
+            for at in range(first, last):
+                k, a, b = smaller[at]
+                cut = cuts[pieces[k].node]
+                found[at] = count_left(cut.column, cut.goes_left, held, a, b)
 
-        self._crew.run(count, len(pieces), float(sum(piece.last - piece.first for piece in pieces)))
+        self._crew.run(count, len(smaller), float(sum(piece.last - piece.first for piece in smaller)))
+        counts = np.zeros(len(pieces), np.int64)
+        np.add.at(counts, [piece.node for piece in smaller], found)
         for k in range(1, len(pieces)):
             before = pieces[k - 1]
             if before.node == pieces[k].node:

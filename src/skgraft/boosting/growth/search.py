@@ -385,8 +385,8 @@ class SparseSearch:
                 *scaled, gains, codes,
             )  # fmt: skip
 
-        entries = bins.rows.size / max(1, layout.n_features)
-        self._crew.run(search, features.size, features.size * (entries + 50.0 * len(nodes)), unit=16)
+        work = bins.rows.size / max(1, layout.n_features) + 50.0 * len(nodes)  # of a feature
+        self._crew.run(search, features.size, features.size * work, unit=min(16, max(1, int(20_000 / work))))
         gains *= gradients.factor
         return gains, codes
 
