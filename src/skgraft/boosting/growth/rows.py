@@ -188,11 +188,6 @@ class Rows:
         self._side = WHOLE
 
     @property
-    def is_whole(self) -> bool:
-        """Whether no node was split yet, and the rows are in the order of X."""
-        return self._side == WHOLE
-
-    @property
     def held(self) -> Held:
         """What the kernels need to know of the rows of the present level."""
         return self._held(self._side)
