@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks._boosting_problems import Problem
-from benchmarks._peers import Solver
+from benchmarks._peers import Package
 from benchmarks._timing import Run, now
 
 DEPTH, BINS, RATE, LEAF = 4, 255, 0.1, 20
@@ -47,37 +47,17 @@ def _anything(problem: Problem) -> None:
 
 
 @dataclass(frozen=True)
-class Booster:
+class Booster(Package):
     """One contestant.
 
     ``fit(problem, trees, threads, root_gain)`` is what gets timed.  ``excuse`` tells why a problem is not for it.
     ``selects`` says that it prices features; ``multiple`` by what the time of a fit is multiplied (a forest's).
     """
 
-    name: str
-    module: str
     fit: Fit
     excuse: Callable[[Problem], str | None] = _anything
     selects: bool = False
     multiple: float = 1.0
-
-    @property
-    def absent(self) -> str | None:
-        """Why it cannot be imported, or None if it can."""
-        return self._solver.absent
-
-    @property
-    def version(self) -> str:
-        """The installed version."""
-        return self._solver.version
-
-    @property
-    def _solver(self) -> Solver:
-        return Solver(self.name, self.module, fit=_never_called, excuse=_never_called)
-
-
-def _never_called(*arguments: Any) -> Any:
-    raise NotImplementedError(arguments)
 
 
 # ------------------------------------------------------------------------------------------------- skgraft

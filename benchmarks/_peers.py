@@ -22,27 +22,15 @@ def _never(problem: Problem) -> None:
 
 
 @dataclass(frozen=True)
-class Solver:
-    """One contestant.
-
-    ``fit(problem, tolerance, threads)`` is what gets timed.  ``excuse`` tells why a problem is not for this solver.
-    ``loosest`` and ``tightest`` bound the search for the tolerance that just reaches the common accuracy.
-    ``prepare`` lays the data out as the solver likes them best, before the clock starts.
-    ``compiles`` says that the first fit of a kind compiles its kernels.
-    """
+class Package:
+    """A contestant's name, and the module that it comes from."""
 
     name: str
     module: str
-    fit: Fit
-    excuse: Callable[[Problem], str | None]
-    loosest: float = 1e-1
-    tightest: float = 1e-13
-    prepare: Callable[[Problem], Any] = _never
-    compiles: bool = False
 
     @property
     def absent(self) -> str | None:
-        """Why the solver cannot be imported, or None if it can."""
+        """Why it cannot be imported, or None if it can."""
         try:
             importlib.import_module(self.module)
         except Exception as error:  # noqa: BLE001 -- a broken installation must not end the comparison
@@ -56,6 +44,24 @@ class Solver:
             return importlib.metadata.version(_DISTRIBUTION.get(self.module, self.module))
         except importlib.metadata.PackageNotFoundError:
             return "unknown"
+
+
+@dataclass(frozen=True)
+class Solver(Package):
+    """One contestant.
+
+    ``fit(problem, tolerance, threads)`` is what gets timed.  ``excuse`` tells why a problem is not for this solver.
+    ``loosest`` and ``tightest`` bound the search for the tolerance that just reaches the common accuracy.
+    ``prepare`` lays the data out as the solver likes them best, before the clock starts.
+    ``compiles`` says that the first fit of a kind compiles its kernels.
+    """
+
+    fit: Fit
+    excuse: Callable[[Problem], str | None]
+    loosest: float = 1e-1
+    tightest: float = 1e-13
+    prepare: Callable[[Problem], Any] = _never
+    compiles: bool = False
 
 
 _DISTRIBUTION = {"sklearn": "scikit-learn"}

@@ -266,7 +266,7 @@ class Rows:
         rights = np.array([cuts[piece.node].node.stop - 1 for piece in pieces])
         followed = [k for k in range(len(pieces) - 1) if pieces[k].node == pieces[k + 1].node]
         smaller = [
-            Piece(k, first, min(first + PIECE, pieces[k].last))
+            (k, first, min(first + PIECE, pieces[k].last))
             for k in followed
             for first in range(pieces[k].first, pieces[k].last, PIECE)
         ]
@@ -278,9 +278,9 @@ class Rows:
                 cut = cuts[pieces[k].node]
                 found[at] = count_left(cut.column, cut.goes_left, held, a, b)
 
-        self._crew.run(count, len(smaller), float(sum(piece.last - piece.first for piece in smaller)))
+        self._crew.run(count, len(smaller), float(sum(b - a for _, a, b in smaller)))
         counts = np.zeros(len(pieces), np.int64)
-        np.add.at(counts, [piece.node for piece in smaller], found)
+        np.add.at(counts, [k for k, _, _ in smaller], found)
         for k in range(1, len(pieces)):
             before = pieces[k - 1]
             if before.node == pieces[k].node:
