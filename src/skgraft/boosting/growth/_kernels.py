@@ -24,8 +24,8 @@ from skgraft.boosting._kernels import amount, gradient_at, row_at
 # their order, since a gain must come out the same from every kernel.
 FLAGS = {"nnan", "ninf", "nsz"}
 BLOCK = 32
-SHORT = 16
-MANY = 6  # blocks of sixteen bins that take longer one by one than all bins by vectors
+SHORT = 8  # bins of a block
+MANY = 12  # blocks that take longer one by one than all bins by vectors
 FEW = 32  # bins that are gone through one by one rather than by vectors
 LEAST_TO_SIFT, MOST_TO_SIFT = 64, 500  # bins of a feature and rows of a node
 
@@ -150,7 +150,7 @@ def order_categories(cells, at, n_bins, stride, shift, order, mean):
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
-def where_reached(us, vs, n, total_u, bar, rise, fall, reached):
+def where_reached(us, vs, n, total_u, bar, rise, fall, reached, first):
     """Write between which splits one may gain ``bar``, and return how many such gaps there are.
 
     Those that are known have left sides that weigh us[0] to us[n], with V of vs[0] to vs[n]; reached[i] is about the
@@ -176,31 +176,103 @@ def where_reached(us, vs, n, total_u, bar, rise, fall, reached):
         ends = min(u0 * (total_u - u0), u * (total_u - u))
         room_up = ends if turns else at_up * (total_u - at_up)
         room_down = ends if turns else at_down * (total_u - at_down)
-        reached[i] = (up * up >= need * room_up) | (down * down >= need * room_down)
-        count += reached[i]
+        may = (up * up >= need * room_up) | (down * down >= need * room_down)
+        reached[first + i] = may
+        count += may
     return count
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
-def cannot_reach(left, n_splits, extra_q, extra_u, total_q, total_u, shift, bar, rise, fall, us, vs, reached):
-    """Whether no split gains ``bar``, judged by a few of them; the last three are room for these."""
+@njit(inline="always")
+def scan(cells, first, last, a, b, base, total_q, total_u, shift, min_leaf, best, code):
+    """Go through splits one by one, a and b being the sums on the left before them; return the best so far.
+
+    Of the weight on the left ``base`` is that of missing values; some known value must be there.
+    """
+    channels = cells.shape[0]
     mean = total_q / total_u
-    us[0], vs[0] = 0.0, 0.0
-    if extra_u != 0:
-        q, us[0] = decode_pair(extra_q, extra_u, shift)
-        vs[0] = q - mean * us[0]
-    n = 0
-    for start in range(0, n_splits, SHORT):
-        end = min(start + SHORT, n_splits) - 1
-        n += 1
-        q, us[n] = decode_pair(left[0, end] + extra_q, left[left.shape[0] - 1, end] + extra_u, shift)
-        vs[n] = q - mean * us[n]
-    return where_reached(us, vs, n, total_u, bar, rise, fall, reached) == 0
+    for k in range(first, last):
+        a += cells[0, k]
+        b += cells[channels - 1, k]
+        q, u = decode_pair(a, b, shift)
+        rest = total_u - u
+        if min(u, rest) >= min_leaf and u > base:
+            v = q - mean * u
+            score = v * v / max(u * rest, 1.0)
+            if score > best:
+                best, code = score, k
+    return best, code
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
+def add_blocks(cells, at, n_bins, sums):
+    """Add up the cells from the left, block by block; return how many blocks there are."""
+    whole = n_bins // SHORT
+    for c in range(cells.shape[0]):
+        h, s = cells[c, at : at + n_bins], sums[c]
+        for i in range(whole):
+            total = np.int64(0)
+            for k in range(SHORT):
+                total += h[SHORT * i + k]
+            s[i + 1] = total
+        s[0] = 0
+        for i in range(whole):
+            s[i + 1] += s[i]
+        total = s[whole]
+        for k in range(SHORT * whole, n_bins):
+            total += h[k]
+        s[whole + 1] = total
+    return whole + (SHORT * whole < n_bins)
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
+def blocks_reached(sums, at, n, extra_q, extra_u, total_q, total_u, shift, bar, rise, fall, us, vs, reached, first):
+    """Find the blocks of splits in which one may gain ``bar``; return how many there are."""
+    mean = total_q / total_u
+    if shift == 0:
+        for i in range(n + 1):
+            us[i] = np.float64(sums[1, at + i] + extra_u)
+            vs[i] = np.float64(sums[0, at + i] + extra_q) - mean * us[i]
+    else:
+        half = np.int64(1) << (shift - 1)
+        mask = (np.int64(1) << shift) - 1
+        for i in range(n + 1):
+            a = sums[0, at + i] + extra_q
+            q = ((a + half) & mask) - half
+            us[i] = np.float64((a - q) >> shift)
+            vs[i] = np.float64(q) - mean * us[i]
+    return where_reached(us, vs, n, total_u, bar, rise, fall, reached, first)
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
+def list_blocks(cells, at, n_bins, sums, n, reached, left, order):
+    """List the bins of the blocks reached, and what is on the left of a split after each; return how many."""
+    m = 0
+    for i in range(n):
+        if not reached[i]:
+            continue
+        first, stop = SHORT * i, min(SHORT * i + SHORT, n_bins)
+        for c in range(cells.shape[0]):
+            total = sums[c, i]
+            for b in range(first, stop):
+                total += cells[c, at + b]
+                left[c, m + b - first] = total
+        for b in range(first, stop):
+            order[m + b - first] = b
+        m += stop - first
+    return m
+
+
+@njit(cache=True, nogil=True)
+def make_room(channels):
+    """Return room for the work on the splits of one feature."""
+    left, score, order = np.empty((channels, 256), np.int64), np.empty(256), np.empty(256, np.int64)
+    sums, us, vs = np.empty((channels, 40), np.int64), np.empty(40), np.empty(40)
+    return left, score, order, sums, us, vs, np.empty(40, np.bool_), np.empty(40, np.bool_)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
 def best_split(
-    cells, at, n_bins, categorical, stride, totals, node, shift, min_leaf, bar, rise, fall, left, score, order
+    cells, at, n_bins, categorical, stride, totals, node, shift, min_leaf, bar, rise, fall, room
 ):  # fmt: skip
     """Return the gain and the code of the best split of a feature at a node, 0 and -1 if there is none.
 
@@ -209,6 +281,7 @@ def best_split(
     The code of a threshold is twice its bin, plus one if missing values go left.  Of equally good splits the lowest
     bin is taken, then missing values to the right.  The code of a set of categories is its size less one.
     """
+    left, score, order, sums, us, vs, reached, others = room
     total_q, total_u = decode(totals, shift, node)
     channels = cells.shape[0]
     none = np.int64(0)
@@ -221,56 +294,43 @@ def best_split(
                 left[c, b] = total
         best, b = score_splits(left, n - 1, none, none, total_q, total_u, shift, min_leaf, score)
         return best * total_u, b
-    compact = shift > 0 and total_u < n_bins  # fewer rows than bins: most splits would be the same
-    n = accumulate(cells, at, n_bins, left, order, compact)
     q, u = cells[0, at + stride - 1], cells[channels - 1, at + stride - 1]
     missing = u != 0
-    us, vs, reached = score[:32], score[32:64], score[64:96]
-    if (
-        bar > 0.0
-        and cannot_reach(
-            left, n if missing else n - 1, none, none, total_q, total_u, shift, bar, rise, fall, us, vs, reached
-        )
-        and (not missing or cannot_reach(left, n - 1, q, u, total_q, total_u, shift, bar, rise, fall, us, vs, reached))
-    ):
-        return bar, -1
-    best, b = score_splits(left, n if missing else n - 1, none, none, total_q, total_u, shift, min_leaf, score)
+    n, blocks = 0, 0
+    if bar > 0.0:
+        blocks = add_blocks(cells, at, n_bins, sums)
+        n = blocks_reached(sums, 0, blocks, none, none, total_q, total_u, shift, bar, rise, fall, us, vs, reached, 0)
+        if missing:
+            n += blocks_reached(sums, 0, blocks, q, u, total_q, total_u, shift, bar, rise, fall, us, vs, others, 0)
+            for i in range(blocks):
+                reached[i] |= others[i]
+        if n == 0:
+            return bar, -1
+    some = 0 < n <= MANY
+    # where there are fewer rows than bins most splits would be the same
+    listed = some or (shift > 0 and total_u < n_bins)
+    if some:
+        n = list_blocks(cells, at, n_bins, sums, blocks, reached, left, order)
+    else:
+        n = accumulate(cells, at, n_bins, left, order, listed)
+    best, b = score_splits(left, n, none, none, total_q, total_u, shift, min_leaf, score)
     goes_left = 0
     if missing:
-        other, b_left = score_splits(left, n - 1, q, u, total_q, total_u, shift, min_leaf, score)
+        other, b_left = score_splits(left, n, q, u, total_q, total_u, shift, min_leaf, score)
         if other > best or (other == best and other > 0.0 and b_left < b):
             best, b, goes_left = other, b_left, 1
+    if some and best * total_u < bar:
+        return bar, -1
     if b < 0:
         return 0.0, -1
-    return best * total_u, 2 * (order[b] if compact else b) + goes_left
-
-
-@njit(inline="always")
-def scan(cells, first, last, a, b, total_q, total_u, shift, min_leaf, best, code):
-    """Go through splits one by one, a and b being the sums on the left before them; return the best so far.
-
-    What it finds is what `best_split` does, to the bit, where no values are missing.
-    """
-    channels = cells.shape[0]
-    mean = total_q / total_u
-    for k in range(first, last):
-        a += cells[0, k]
-        b += cells[channels - 1, k]
-        q, u = decode_pair(a, b, shift)
-        rest = total_u - u
-        if min(u, rest) >= min_leaf:
-            v = q - mean * u
-            score = v * v / max(u * rest, 1.0)
-            if score > best:
-                best, code = score, k
-    return best, code
+    return best * total_u, 2 * (order[b] if listed else b) + goes_left
 
 
 @njit(inline="always")
 def best_of_few(cells, at, n_bins, total_q, total_u, shift, min_leaf):
     """Return what `best_split` does for few bins and no missing values."""
     none = np.int64(0)
-    best, k = scan(cells, at, at + n_bins - 1, none, none, total_q, total_u, shift, min_leaf, 0.0, np.int64(-1))
+    best, k = scan(cells, at, at + n_bins - 1, none, none, 0.0, total_q, total_u, shift, min_leaf, 0.0, np.int64(-1))
     return best * total_u, 2 * (k - at) if k >= 0 else -1
 
 
@@ -310,10 +370,10 @@ def fill(cells, bins, held, shift, start, stop, stride, width):
 
 
 @njit(inline="always")
-def sift(coarse, x, held, start, stop, bars, totals, node, shift, rise, fall, room, sums, reached, n_reached):
+def sift(coarse, x, held, start, stop, bars, totals, node, shift, rise, fall, us, vs, sums, reached, n_reached):
     """Find which of four features may reach their bars, and where, from histograms of sixteen bins a cell.
 
-    Small ones take a fraction of the time, and most features get no further.  reached[j, k] says whether the bins of
+    Small ones take a fraction of the time, and most features get no further.  reached[16·j + k] says whether the bins of
     cell k may hold such a split of feature j, n_reached[j] how many do, and sums[:, 16·j + k] is what lies on the left.
     """
     x0, x1, x2, x3 = x
@@ -331,7 +391,6 @@ def sift(coarse, x, held, start, stop, bars, totals, node, shift, rise, fall, ro
             h[48 + np.int64(x3[r] >> 4)] += a
     total_q, total_u = decode(totals, shift, node)
     mean = total_q / total_u
-    us, vs = room[:32], room[32:64]
     us[0], vs[0] = 0.0, 0.0
     last = coarse.shape[0] - 1
     for j in range(4):
@@ -342,7 +401,7 @@ def sift(coarse, x, held, start, stop, bars, totals, node, shift, rise, fall, ro
             b += coarse[last, 16 * j + k]
             q, us[k + 1] = decode_pair(a, b, shift)
             vs[k + 1] = q - mean * us[k + 1]
-        n_reached[j] = where_reached(us, vs, 16, total_u, bars[j], rise, fall, reached[j])
+        n_reached[j] = where_reached(us, vs, 16, total_u, bars[j], rise, fall, reached, 16 * j)
 
 
 @njit(inline="always")
@@ -351,10 +410,10 @@ def best_of_blocks(cells, sums, reached, j, n_bins, totals, node, shift, min_lea
     total_q, total_u = decode(totals, shift, node)
     best, code = 0.0, np.int64(-1)
     for k in range(16):
-        if reached[j, k]:
+        if reached[16 * j + k]:
             a, b = sums[0, 16 * j + k], sums[sums.shape[0] - 1, 16 * j + k]
             stop = min(16 * k + 16, n_bins - 1)
-            best, code = scan(cells, 16 * k, stop, a, b, total_q, total_u, shift, min_leaf, best, code)
+            best, code = scan(cells, 16 * k, stop, a, b, 0.0, total_q, total_u, shift, min_leaf, best, code)
     return best * total_u, 2 * code if code >= 0 else -1
 
 
@@ -378,9 +437,9 @@ def search_nodes(
     channels = totals.shape[0]
     cells = np.empty((channels, 1024), np.int64)
     coarse, sums = np.empty((channels, 64), np.int64), np.empty((channels, 64), np.int64)
-    left = np.empty((channels, 256), np.int64)
-    score, order = np.empty(256), np.empty(256, np.int64)
-    bars, n_reached, reached = np.empty(4), np.empty(4, np.int64), np.empty((4, 16), np.bool_)
+    us, vs = np.empty(17), np.empty(17)
+    room = make_room(channels)
+    bars, n_reached, reached = np.empty(4), np.empty(4, np.int64), np.empty(64, np.bool_)
     keep = stored.shape[0] > 0
     for f in range(first, last, 4):
         width = min(4, last - f)
@@ -395,33 +454,33 @@ def search_nodes(
                 barred = barred and bars[j] > 0.0
             if barred and stops[k] - starts[k] <= MOST_TO_SIFT and not (held[3] or (keep and slots[k] >= 0)):
                 sift(
-                    coarse, x, held, starts[k], stops[k], bars, totals, k, shift, rises[k], falls[k], score, sums,
+                    coarse, x, held, starts[k], stops[k], bars, totals, k, shift, rises[k], falls[k], us, vs, sums,
                     reached, n_reached,
                 )  # fmt: skip
                 for j in range(4):
-                    gains[f + j, k], codes[f + j, k] = bars[j], -1
+                    gains[k, f + j], codes[k, f + j] = bars[j], -1
                     if n_reached[j] == 0:
                         continue
                     feature = features[f + j]
                     fill(cells, (x[j], x[j], x[j], x[j]), held, shift, starts[k], stops[k], stride, 1)
-                    if n_reached[j] > MANY:
+                    if n_reached[j] > MANY // 2:
                         gain, code = best_split(
                             cells, 0, n_bins[feature], False, stride, totals, k, shift, min_leaf,
-                            0.0, rises[k], falls[k], left, score, order,
+                            0.0, rises[k], falls[k], room,
                         )  # fmt: skip
                     else:
                         gain, code = best_of_blocks(
                             cells, sums, reached, j, n_bins[feature], totals, k, shift, min_leaf
                         )
                     if gain >= bars[j]:
-                        gains[f + j, k], codes[f + j, k] = gain, code
+                        gains[k, f + j], codes[k, f + j] = gain, code
                 continue
             fill(cells, x, held, shift, starts[k], stops[k], stride, width)
             for j in range(width):
                 feature = features[f + j]
-                gains[f + j, k], codes[f + j, k] = best_split(
+                gains[k, f + j], codes[k, f + j] = best_split(
                     cells, 256 * j, n_bins[feature], categorical[feature], stride, totals, k, shift, min_leaf,
-                    bars[j], rises[k], falls[k], left, score, order,
+                    bars[j], rises[k], falls[k], room,
                 )  # fmt: skip
                 if keep and slots[k] >= 0:
                     stored[place[f + j], slots[k]] = cells[:, 256 * j : 256 * j + stride]
@@ -440,8 +499,7 @@ def search_pairs(
     channels = totals.shape[0]
     cells = np.empty((channels, 1024), np.int64)
     other = np.empty((channels, stride), np.int64)
-    left = np.empty((channels, 256), np.int64)
-    score, order = np.empty(256), np.empty(256, np.int64)
+    room = make_room(channels)
     keep = stored.shape[0] > 0
     for f in range(first, last, 4):
         width = min(4, last - f)
@@ -454,13 +512,13 @@ def search_pairs(
                 for c in range(channels):
                     for b in range(stride):
                         other[c, b] = parents[at, parent_slots[p], c, b] - cells[c, 256 * j + b]
-                gains[f + j, near], codes[f + j, near] = best_split(
+                gains[near, f + j], codes[near, f + j] = best_split(
                     cells, 256 * j, n_bins[feature], categorical[feature], stride, totals, near, shift, min_leaf,
-                    prices[f + j] + bests[near], rises[near], falls[near], left, score, order,
+                    prices[f + j] + bests[near], rises[near], falls[near], room,
                 )  # fmt: skip
-                gains[f + j, far], codes[f + j, far] = best_split(
+                gains[far, f + j], codes[far, f + j] = best_split(
                     other, 0, n_bins[feature], categorical[feature], stride, totals, far, shift, min_leaf,
-                    prices[f + j] + bests[far], rises[far], falls[far], left, score, order,
+                    prices[f + j] + bests[far], rises[far], falls[far], room,
                 )  # fmt: skip
                 if keep and slots[near] >= 0:
                     stored[at, slots[near]] = cells[:, 256 * j : 256 * j + stride]
@@ -480,10 +538,9 @@ def search_sparse(
     """
     z, _, u, _ = held
     channels = totals.shape[0]
-    n_nodes = gains.shape[1]
+    n_nodes = gains.shape[0]
     cells = np.empty((channels, (n_nodes + 1) * stride), np.int64)
-    left = np.empty((channels, 256), np.int64)
-    score, order = np.empty(256), np.empty(256, np.int64)
+    room = make_room(channels)
     for f in range(first, last):
         feature = features[f]
         last_bin = np.uint64(n_bins[feature])  # here that of missing values: few bins shall take few cells
@@ -507,11 +564,11 @@ def search_sparse(
         for k in range(n_nodes):
             if few and cells[channels - 1, k * size + size - 1] == 0:
                 total_q, total_u = decode(totals, shift, k)
-                gains[f, k], codes[f, k] = best_of_few(
+                gains[k, f], codes[k, f] = best_of_few(
                     cells, k * size, n_bins[feature], total_q, total_u, shift, min_leaf
                 )
                 continue
-            gains[f, k], codes[f, k] = best_split(
+            gains[k, f], codes[k, f] = best_split(
                 cells, k * size, n_bins[feature], categorical[feature], size, totals, k, shift, min_leaf,
-                prices[f] + bests[k], rises[k], falls[k], left, score, order,
+                prices[f] + bests[k], rises[k], falls[k], room,
             )  # fmt: skip

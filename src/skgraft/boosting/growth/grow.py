@@ -88,9 +88,9 @@ class Grower:
             return out
         self._search.begin(rows)
         gains, _ = self._search.gains(features, [root])
-        out[features] = gains[:, 0]
+        out[features] = gains[0]
         if self.screen is not None:
-            self.screen.remember(rows, root, features, gains[:, 0])
+            self.screen.remember(rows, root, features, gains[0])
         self.end(rows)
         return out
 
@@ -135,6 +135,8 @@ class _Growth:
         self._pool = pool
         self._search = grower._search  # noqa: SLF001
         self._search.begin(self._rows)
+        if grower.screen is not None:
+            grower.screen.begin(at[1])
         self._free_at_start = np.flatnonzero((market.price == 0.0) & grower._searchable)  # noqa: SLF001
         self._grown = Grown(self._rows, [self._rows.root(at[1])])
 
@@ -198,7 +200,7 @@ class _Growth:
         if features.size and nodes:
             gains, codes = self._search.gains(features, nodes, group, keep=keep, bars=bars)
             for k in range(len(nodes)):
-                tables[k].append(Table(features, gains[:, k], codes[:, k]))
+                tables[k].append(Table(features, gains[k], codes[k]))
 
     def _add_priced(
         self, tables: list[list[Table]], priced: Index, nodes: list[Node], *, keep: bool, again: bool
@@ -208,6 +210,7 @@ class _Growth:
         lowest = price[priced].min()
         everywhere = []
         bests = np.zeros(len(nodes))
+        lasting = [screen is None or self._pool is not None or screen.is_lasting(node) for node in nodes]
         for k, node in enumerate(nodes):
             best = bests[k] = max((float(table.gains.max()) for table in tables[k]), default=0.0)
             # exploring, the gains at the root are wanted for their own sake
@@ -220,17 +223,18 @@ class _Growth:
                     self._add_survivors(tables, left, nodes, k, Bars(price[left], bests[[k]]))
                     continue
             everywhere.append(k)
-        chosen = [nodes[k] for k in everywhere]
-        found: list[list[Table]] = [[] for _ in chosen]
-        barred = screen is not None and self._pool is None and any(screen.pays(node, priced.size) for node in chosen)
-        bars = Bars(price[priced], bests[everywhere]) if barred else EXACT
-        self._add(found, priced, chosen, None if again else "priced", keep=keep, bars=bars)
-        for k, node, (table,) in zip(everywhere, chosen, found, strict=True):
+        # what is remembered must be what a feature gains, not only that it is too little
+        bars = EXACT
+        if not all(lasting[k] for k in everywhere):
+            bars = Bars(price[priced], np.array([np.nan if lasting[k] else bests[k] for k in everywhere]))
+        found: list[list[Table]] = [[] for _ in everywhere]
+        self._add(found, priced, [nodes[k] for k in everywhere], None if again else "priced", keep=keep, bars=bars)
+        for k, (table,) in zip(everywhere, found, strict=True):
             tables[k].append(table)
-            if self._pool is not None and node.parent is None:
+            if self._pool is not None and nodes[k].parent is None:
                 self._grown.root_gains = table.features, table.gains
-            if screen is not None and self._pool is None:
-                screen.remember(self._rows, node, priced, table.gains)
+            if screen is not None and self._pool is None and lasting[k]:
+                screen.remember(self._rows, nodes[k], priced, table.gains)
 
     def _add_survivors(self, tables: list[list[Table]], features: Index, nodes: list[Node], k: int, bars: Bars) -> None:
         found: list[list[Table]] = [[]]

@@ -29,7 +29,6 @@ Index = NDArray[np.intp]
 # at those whose histograms would save adding up the larger of their children.
 MOST_SURVIVORS, MOST_OF_LARGE = 0.5, 0.15
 LEAST_CELLS = 100_000  # features times rows of a node below which a search takes no longer than finding out
-NARROW = 256  # features
 MOST_BYTES = 2**28
 SLACK = 1e-5  # of the gradient's length: more than rounding
 
@@ -61,7 +60,9 @@ class Screen:
         self._always = always
         self._memory: OrderedDict[Hashable, Memory] = OrderedDict()
         self._bytes = 0
-        self._visited: set[Hashable] = set()
+        self._last: dict[int, set[Hashable]] = {}  # paths of each output's last tree
+        self._before: set[Hashable] = set()
+        self._now: set[Hashable] = set()
 
     @staticmethod
     def pays(node: Node, n_features: int) -> bool:
@@ -84,7 +85,7 @@ class Screen:
 
     def remember(self, rows: Rows, node: Node, features: Index, gains: Array) -> None:
         """Note the gains of all priced features at a node, or bounds of them."""
-        if not self.pays(node, features.size) or rows.is_flat(node) or self._is_passing(node):
+        if not self.pays(node, features.size) or rows.is_flat(node):
             return
         from skgraft.boosting._kernels import root_shares
 
@@ -99,12 +100,15 @@ class Screen:
         while self._bytes > MOST_BYTES and len(self._memory) > 1:
             self._bytes -= self._memory.popitem(last=False)[1].n_bytes
 
-    def _is_passing(self, node: Node) -> bool:
-        """Whether a node is seen for the first time, and to remember it would cost as much as to search it again.
+    def begin(self, output: int) -> None:
+        """Start a tree."""
+        self._before = self._last.get(output, set())
+        self._now = self._last[output] = set()
 
-        Most paths below the root never come back.
+    def is_lasting(self, node: Node) -> bool:
+        """Whether a node is likely to come back soon: the root and its children often do, others if they just did.
+
+        Only there a search pays that finds what every feature gains, not just which gain enough.
         """
-        if self._n_features >= NARROW or node.parent is None or node.path in self._visited:
-            return False
-        self._visited.add(node.path)
-        return True
+        self._now.add(node.path)
+        return node.parent is None or node.parent.parent is None or node.path in self._before

@@ -70,7 +70,7 @@ class Search(Protocol):
     def gains(
         self, features: Index, nodes: list[Node], group: str | None = None, *, keep: bool = False, bars: Bars = EXACT
     ) -> tuple[Array, Codes]:
-        """Return the gain and the code of the best split, (n_features, n_nodes).
+        """Return the gain and the code of the best split, (n_nodes, n_features).
 
         ``group`` names features that are searched again at the next level: with ``keep`` their histograms are kept.
         Of features that do not reach the bar only that may be said, by the bar and the code -1.
@@ -156,9 +156,9 @@ class DenseSearch:
     def gains(
         self, features: Index, nodes: list[Node], group: str | None = None, *, keep: bool = False, bars: Bars = EXACT
     ) -> tuple[Array, Codes]:
-        """Return the gain and the code of the best split, (n_features, n_nodes)."""
-        shape = features.size, len(nodes)
-        gains, codes = np.zeros(shape), np.full(shape, -1, np.int32)
+        """Return the gain and the code of the best split, (n_nodes, n_features)."""
+        shape = len(nodes), features.size
+        gains, codes = np.empty(shape), np.empty(shape, np.int32)
         if not features.size or not nodes:
             return gains, codes
         kept = self._group(group, features)
@@ -219,8 +219,7 @@ class DenseSearch:
         place = np.arange(features.size) if kept is None else kept[1]
         stored = NOTHING if kept is None else kept[0].now
         slots = np.array([-1 if kept is None else kept[0].slot_now.get(node.index, -1) for node in chosen])
-        g = np.empty((features.size, len(which)))
-        c = np.empty((features.size, len(which)), np.int32)
+        g, c = (gains, codes) if len(which) == len(nodes) else _like(gains, codes, len(which))
         rows, held, common = self._rows, self._rows.held, self._common()
         scaled = bars.at(which).scaled(features, chosen, rows)
         kernel: Any = search_nodes
@@ -232,7 +231,8 @@ class DenseSearch:
             )  # fmt: skip
 
         self._crew.run(search, features.size, features.size * (float((stops - starts).sum()) + 300.0), unit=4)
-        gains[:, which], codes[:, which] = g, c
+        if g is not gains:
+            gains[which], codes[which] = g, c
 
     def _subtract(
         self,
@@ -257,7 +257,7 @@ class DenseSearch:
         store, place = kept
         parent_slots = np.array([store.slot_before[node.parent.index] for node in near])
         slots = np.array([store.slot_now.get(node.index, -1) for node in both])
-        g, c = np.empty((features.size, len(both))), np.empty((features.size, len(both)), np.int32)
+        g, c = _like(gains, codes, len(both))
         rows, held, common = self._rows, self._rows.held, self._common()
         scaled = _for_both(bars, nodes, pairs).scaled(features, both, rows)
         kernel: Any = search_pairs
@@ -272,7 +272,13 @@ class DenseSearch:
         for p, (_, wanted) in enumerate(pairs):
             for k in wanted:
                 at = 2 * p + (0 if nodes[k].is_left else 1)
-                gains[:, k], codes[:, k] = g[:, at], c[:, at]
+                gains[k], codes[k] = g[at], c[at]
+
+
+def _like(gains: Array, codes: Codes, n_nodes: int) -> tuple[Array, Codes]:
+    """Return room for the gains and codes of so many nodes."""
+    shape = n_nodes, gains.shape[1]
+    return np.empty(shape), np.empty(shape, np.int32)
 
 
 def _for_both(bars: Bars, nodes: list[Node], pairs: list[tuple[Node, list[int]]]) -> Bars:
@@ -361,11 +367,11 @@ class SparseSearch:
         keep: bool = False,  # noqa: ARG002
         bars: Bars = EXACT,
     ) -> tuple[Array, Codes]:
-        """Return the gain and the code of the best split, (n_features, n_nodes)."""
+        """Return the gain and the code of the best split, (n_nodes, n_features)."""
         from skgraft.boosting.growth._kernels import search_sparse
 
-        shape = features.size, len(nodes)
-        gains, codes = np.zeros(shape), np.full(shape, -1, np.int32)
+        shape = len(nodes), features.size
+        gains, codes = np.empty(shape), np.empty(shape, np.int32)
         if not features.size or not nodes:
             return gains, codes
         bins, layout, gradients = self._bins, self._bins.layout, self._rows.gradients
@@ -414,11 +420,11 @@ class MixedSearch:
     def gains(
         self, features: Index, nodes: list[Node], group: str | None = None, *, keep: bool = False, bars: Bars = EXACT
     ) -> tuple[Array, Codes]:
-        """Return the gain and the code of the best split, (n_features, n_nodes)."""
-        shape = features.size, len(nodes)
-        gains, codes = np.zeros(shape), np.full(shape, -1, np.int32)
+        """Return the gain and the code of the best split, (n_nodes, n_features)."""
+        shape = len(nodes), features.size
+        gains, codes = np.empty(shape), np.empty(shape, np.int32)
         for is_sparse, search in self._kinds:
             its = self._bins.is_sparse[features] == is_sparse
             place = self._bins.place[features[its]]
-            gains[its], codes[its] = search.gains(place, nodes, group, keep=keep, bars=bars.of(its))
+            gains[:, its], codes[:, its] = search.gains(place, nodes, group, keep=keep, bars=bars.of(its))
         return gains, codes
