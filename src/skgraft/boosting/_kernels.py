@@ -223,6 +223,26 @@ def part(column, goes_left, held, first, last, left, right, out, present):
 
 
 @njit(cache=True, nogil=True)
+def end_of_left(present, b, n_bins, edges):
+    """Return the first bin that goes right where bin b is the last on the left that has rows.
+
+    Edges up to the next bin that has rows tell both sides apart as well: of these the nearest to the middle is taken.
+    If only missing values go right, all bins go left.
+    """
+    other = b + 1
+    while other < n_bins and not present[other]:
+        other += 1
+    if other == n_bins:
+        return n_bins
+    middle = 0.5 * edges[b] + 0.5 * edges[other - 1]
+    best = b
+    for k in range(b + 1, other):
+        if abs(edges[k] - middle) < abs(edges[best] - middle):
+            best = k
+    return best + 1
+
+
+@njit(cache=True, nogil=True)
 def survey(held, shift, first, last, total):
     """Add up the rows first:last as a histogram does; return Σ u·z² and the least and greatest z."""
     z, entries, u, whole = held

@@ -23,9 +23,9 @@ from skgraft.boosting._kernels import amount, gradient_at, row_at
 # There are no NaN or infinities in a histogram, so comparisons may be done by vectors; but sums and products stay in
 # their order, since a gain must come out the same from every kernel.
 FLAGS = {"nnan", "ninf", "nsz"}
-BLOCK = 32
-SHORT = 8  # bins of a block
-MANY = 12  # blocks that take longer one by one than all bins by vectors
+BLOCK = 8  # bins
+MANY = 12  # blocks beyond which it is simpler to go through all bins
+CHUNK = 32  # scores that are looked through at once
 FEW = 32  # bins that are gone through one by one rather than by vectors
 LEAST_TO_SIFT, MOST_TO_SIFT = 64, 500  # bins of a feature and rows of a node
 
@@ -86,8 +86,8 @@ def largest(score, n):
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
 def first_equal(score, n, value):
     """Return the first place of a value; whole blocks are counted, which takes vectors."""
-    for start in range(0, n, BLOCK):
-        stop = min(start + BLOCK, n)
+    for start in range(0, n, CHUNK):
+        stop = min(start + CHUNK, n)
         found = 0
         for i in range(start, stop):
             found += score[i] == value
@@ -150,7 +150,7 @@ def order_categories(cells, at, n_bins, stride, shift, order, mean):
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
-def where_reached(us, vs, n, total_u, bar, rise, fall, reached, first):
+def where_reached(us, vs, n, total_u, bar, rise, fall, reached):
     """Write between which splits one may gain ``bar``, and return how many such gaps there are.
 
     Those that are known have left sides that weigh us[0] to us[n], with V of vs[0] to vs[n]; reached[i] is about the
@@ -176,71 +176,49 @@ def where_reached(us, vs, n, total_u, bar, rise, fall, reached, first):
         ends = min(u0 * (total_u - u0), u * (total_u - u))
         room_up = ends if turns else at_up * (total_u - at_up)
         room_down = ends if turns else at_down * (total_u - at_down)
-        may = (up * up >= need * room_up) | (down * down >= need * room_down)
-        reached[first + i] = may
-        count += may
+        reached[i] = (up * up > need * room_up) | (down * down > need * room_down)
+        count += reached[i]
     return count
-
-
-@njit(inline="always")
-def scan(cells, first, last, a, b, base, total_q, total_u, shift, min_leaf, best, code):
-    """Go through splits one by one, a and b being the sums on the left before them; return the best so far.
-
-    Of the weight on the left ``base`` is that of missing values; some known value must be there.
-    """
-    channels = cells.shape[0]
-    mean = total_q / total_u
-    for k in range(first, last):
-        a += cells[0, k]
-        b += cells[channels - 1, k]
-        q, u = decode_pair(a, b, shift)
-        rest = total_u - u
-        if min(u, rest) >= min_leaf and u > base:
-            v = q - mean * u
-            score = v * v / max(u * rest, 1.0)
-            if score > best:
-                best, code = score, k
-    return best, code
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
 def add_blocks(cells, at, n_bins, sums):
     """Add up the cells from the left, block by block; return how many blocks there are."""
-    whole = n_bins // SHORT
+    whole = n_bins // BLOCK
     for c in range(cells.shape[0]):
         h, s = cells[c, at : at + n_bins], sums[c]
         for i in range(whole):
             total = np.int64(0)
-            for k in range(SHORT):
-                total += h[SHORT * i + k]
+            for k in range(BLOCK):
+                total += h[BLOCK * i + k]
             s[i + 1] = total
         s[0] = 0
         for i in range(whole):
             s[i + 1] += s[i]
         total = s[whole]
-        for k in range(SHORT * whole, n_bins):
+        for k in range(BLOCK * whole, n_bins):
             total += h[k]
         s[whole + 1] = total
-    return whole + (SHORT * whole < n_bins)
+    return whole + (BLOCK * whole < n_bins)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
-def blocks_reached(sums, at, n, extra_q, extra_u, total_q, total_u, shift, bar, rise, fall, us, vs, reached, first):
+def blocks_reached(sums, n, extra_q, extra_u, total_q, total_u, shift, bar, rise, fall, us, vs, reached):
     """Find the blocks of splits in which one may gain ``bar``; return how many there are."""
     mean = total_q / total_u
     if shift == 0:
         for i in range(n + 1):
-            us[i] = np.float64(sums[1, at + i] + extra_u)
-            vs[i] = np.float64(sums[0, at + i] + extra_q) - mean * us[i]
+            us[i] = np.float64(sums[1, i] + extra_u)
+            vs[i] = np.float64(sums[0, i] + extra_q) - mean * us[i]
     else:
         half = np.int64(1) << (shift - 1)
         mask = (np.int64(1) << shift) - 1
         for i in range(n + 1):
-            a = sums[0, at + i] + extra_q
+            a = sums[0, i] + extra_q
             q = ((a + half) & mask) - half
             us[i] = np.float64((a - q) >> shift)
             vs[i] = np.float64(q) - mean * us[i]
-    return where_reached(us, vs, n, total_u, bar, rise, fall, reached, first)
+    return where_reached(us, vs, n, total_u, bar, rise, fall, reached)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
@@ -250,7 +228,7 @@ def list_blocks(cells, at, n_bins, sums, n, reached, left, order):
     for i in range(n):
         if not reached[i]:
             continue
-        first, stop = SHORT * i, min(SHORT * i + SHORT, n_bins)
+        first, stop = BLOCK * i, min(BLOCK * i + BLOCK, n_bins)
         for c in range(cells.shape[0]):
             total = sums[c, i]
             for b in range(first, stop):
@@ -271,9 +249,7 @@ def make_room(channels):
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
-def best_split(
-    cells, at, n_bins, categorical, stride, totals, node, shift, min_leaf, bar, rise, fall, room
-):  # fmt: skip
+def best_split(cells, at, n_bins, categorical, stride, totals, node, shift, min_leaf, bar, rise, fall, room):
     """Return the gain and the code of the best split of a feature at a node, 0 and -1 if there is none.
 
     If no split gains ``bar``, that may be returned with the code -1.
@@ -299,9 +275,9 @@ def best_split(
     n, blocks = 0, 0
     if bar > 0.0:
         blocks = add_blocks(cells, at, n_bins, sums)
-        n = blocks_reached(sums, 0, blocks, none, none, total_q, total_u, shift, bar, rise, fall, us, vs, reached, 0)
+        n = blocks_reached(sums, blocks, none, none, total_q, total_u, shift, bar, rise, fall, us, vs, reached)
         if missing:
-            n += blocks_reached(sums, 0, blocks, q, u, total_q, total_u, shift, bar, rise, fall, us, vs, others, 0)
+            n += blocks_reached(sums, blocks, q, u, total_q, total_u, shift, bar, rise, fall, us, vs, others)
             for i in range(blocks):
                 reached[i] |= others[i]
         if n == 0:
@@ -328,10 +304,22 @@ def best_split(
 
 @njit(inline="always")
 def best_of_few(cells, at, n_bins, total_q, total_u, shift, min_leaf):
-    """Return what `best_split` does for few bins and no missing values."""
-    none = np.int64(0)
-    best, k = scan(cells, at, at + n_bins - 1, none, none, 0.0, total_q, total_u, shift, min_leaf, 0.0, np.int64(-1))
-    return best * total_u, 2 * (k - at) if k >= 0 else -1
+    """Return what `best_split` does for few bins and no missing values, to the bit, going through them one by one."""
+    channels = cells.shape[0]
+    mean = total_q / total_u
+    a, b = np.int64(0), np.int64(0)
+    best, code = 0.0, -1
+    for k in range(n_bins - 1):
+        a += cells[0, at + k]
+        b += cells[channels - 1, at + k]
+        q, u = decode_pair(a, b, shift)
+        rest = total_u - u
+        if min(u, rest) >= min_leaf:
+            v = q - mean * u
+            score = v * v / max(u * rest, 1.0)
+            if score > best:
+                best, code = score, 2 * k
+    return best * total_u, code
 
 
 @njit(inline="always")
@@ -370,14 +358,14 @@ def fill(cells, bins, held, shift, start, stop, stride, width):
 
 
 @njit(inline="always")
-def sift(coarse, x, held, start, stop, bars, totals, node, shift, rise, fall, us, vs, sums, reached, n_reached):
-    """Find which of four features may reach their bars, and where, from histograms of sixteen bins a cell.
+def sift(coarse, x, held, start, stop, bars, totals, node, shift, rise, fall, room, may):
+    """Find which of four features may reach their bars, from histograms of sixteen bins a cell.
 
-    Small ones take a fraction of the time, and most features get no further.  reached[16·j + k] says whether the bins of
-    cell k may hold such a split of feature j, n_reached[j] how many do, and sums[:, 16·j + k] is what lies on the left.
+    Small ones take a fraction of the time, and most features get no further.
     """
     x0, x1, x2, x3 = x
     _, entries, u, _ = held
+    _, _, _, _, us, vs, reached, _ = room
     for c in range(coarse.shape[0]):
         h = coarse[c]
         for k in range(64):
@@ -392,29 +380,14 @@ def sift(coarse, x, held, start, stop, bars, totals, node, shift, rise, fall, us
     total_q, total_u = decode(totals, shift, node)
     mean = total_q / total_u
     us[0], vs[0] = 0.0, 0.0
-    last = coarse.shape[0] - 1
     for j in range(4):
         a, b = np.int64(0), np.int64(0)
         for k in range(16):
-            sums[0, 16 * j + k], sums[last, 16 * j + k] = a, b
             a += coarse[0, 16 * j + k]
-            b += coarse[last, 16 * j + k]
+            b += coarse[coarse.shape[0] - 1, 16 * j + k]
             q, us[k + 1] = decode_pair(a, b, shift)
             vs[k + 1] = q - mean * us[k + 1]
-        n_reached[j] = where_reached(us, vs, 16, total_u, bars[j], rise, fall, reached, 16 * j)
-
-
-@njit(inline="always")
-def best_of_blocks(cells, sums, reached, j, n_bins, totals, node, shift, min_leaf):
-    """Return the best split among blocks of sixteen bins that `sift` found, 0 and -1 if there is none."""
-    total_q, total_u = decode(totals, shift, node)
-    best, code = 0.0, np.int64(-1)
-    for k in range(16):
-        if reached[16 * j + k]:
-            a, b = sums[0, 16 * j + k], sums[sums.shape[0] - 1, 16 * j + k]
-            stop = min(16 * k + 16, n_bins - 1)
-            best, code = scan(cells, 16 * k, stop, a, b, 0.0, total_q, total_u, shift, min_leaf, best, code)
-    return best * total_u, 2 * code if code >= 0 else -1
+        may[j] = where_reached(us, vs, 16, total_u, bars[j], rise, fall, reached) > 0
 
 
 @njit(cache=True, nogil=True)
@@ -436,10 +409,8 @@ def search_nodes(
     """Find the best split of features[first:last] at every node, from its rows; keep histograms that have a slot."""
     channels = totals.shape[0]
     cells = np.empty((channels, 1024), np.int64)
-    coarse, sums = np.empty((channels, 64), np.int64), np.empty((channels, 64), np.int64)
-    us, vs = np.empty(17), np.empty(17)
+    coarse, bars, may = np.empty((channels, 64), np.int64), np.empty(4), np.empty(4, np.bool_)
     room = make_room(channels)
-    bars, n_reached, reached = np.empty(4), np.empty(4, np.int64), np.empty(64, np.bool_)
     keep = stored.shape[0] > 0
     for f in range(first, last, 4):
         width = min(4, last - f)
@@ -454,26 +425,16 @@ def search_nodes(
                 barred = barred and bars[j] > 0.0
             if barred and stops[k] - starts[k] <= MOST_TO_SIFT and not (held[3] or (keep and slots[k] >= 0)):
                 sift(
-                    coarse, x, held, starts[k], stops[k], bars, totals, k, shift, rises[k], falls[k], us, vs, sums,
-                    reached, n_reached,
+                    coarse, x, held, starts[k], stops[k], bars, totals, k, shift, rises[k], falls[k], room, may
                 )  # fmt: skip
                 for j in range(4):
                     gains[k, f + j], codes[k, f + j] = bars[j], -1
-                    if n_reached[j] == 0:
-                        continue
-                    feature = features[f + j]
-                    fill(cells, (x[j], x[j], x[j], x[j]), held, shift, starts[k], stops[k], stride, 1)
-                    if n_reached[j] > MANY // 2:
-                        gain, code = best_split(
-                            cells, 0, n_bins[feature], False, stride, totals, k, shift, min_leaf,
-                            0.0, rises[k], falls[k], room,
+                    if may[j]:
+                        fill(cells, (x[j], x[j], x[j], x[j]), held, shift, starts[k], stops[k], stride, 1)
+                        gains[k, f + j], codes[k, f + j] = best_split(
+                            cells, 0, n_bins[features[f + j]], False, stride, totals, k, shift, min_leaf,
+                            bars[j], rises[k], falls[k], room,
                         )  # fmt: skip
-                    else:
-                        gain, code = best_of_blocks(
-                            cells, sums, reached, j, n_bins[feature], totals, k, shift, min_leaf
-                        )
-                    if gain >= bars[j]:
-                        gains[k, f + j], codes[k, f + j] = gain, code
                 continue
             fill(cells, x, held, shift, starts[k], stops[k], stride, width)
             for j in range(width):

@@ -325,20 +325,16 @@ class _Growth:
 
     def _with_gap(self, node: Node, split: Split, parted: Parted) -> Split:
         """Say where values in the gap between both sides go: about half of it to the left."""
-        layout = self._grower.bins.layout
-        b = split.code // 2
-        last = int(layout.n_bins[split.feature]) - 1  # if only missing values go right, all others go left
-        on_right = np.flatnonzero(parted.present[: self._missing] & ~split.goes_left[: self._missing])
-        if on_right.size:
-            first = layout.starts[split.feature]
-            edges = layout.edges[first + b : first + on_right[0]]
-            last = b + int(np.argmin(np.abs(edges - (0.5 * edges[0] + 0.5 * edges[-1]))))
-        has_missing = bool(parted.present[self._missing])
+        from skgraft.boosting._kernels import end_of_left
+
+        layout, feature, b = self._grower.bins.layout, split.feature, split.code // 2
+        edges = layout.edges[layout.starts[feature] : layout.starts[feature + 1]]
         goes_left = split.goes_left.copy()
-        goes_left[: last + 1] = True
+        goes_left[: end_of_left(parted.present, b, layout.n_bins[feature], edges)] = True
+        has_missing = bool(parted.present[self._missing])
         if not has_missing:
             goes_left[self._missing] = self._rows.is_left_heavier(node, parted.left)
-        return replace(split, goes_left=goes_left, sees_missing=has_missing)
+        return Split(feature, split.code, goes_left, split.gain, has_missing)
 
     @property
     def _missing(self) -> int:

@@ -252,11 +252,12 @@ class Rows:
 
         self._crew.run(write, len(pieces), 3.0 * sum(node.n_rows for node in nodes))
         self._side = side
-        owner = np.array([piece.node for piece in pieces])
-        return [
-            self._parted(cut, int(ends[owner == k].max()), present[owner == k].any(axis=0))
-            for k, cut in enumerate(cuts)
-        ]
+        last = {piece.node: k for k, piece in enumerate(pieces)}
+        parted, at = [], 0
+        for node, cut in enumerate(cuts):
+            its = slice(at, at := last[node] + 1)
+            parted.append(self._parted(cut, int(ends[at - 1]), present[its].any(axis=0)))
+        return parted
 
     def _places(self, cuts: Sequence[Cut], pieces: list[Piece]) -> tuple[Whole, Whole]:
         """Return where each piece's rows go, on the left forwards and on the right backwards."""

@@ -157,8 +157,7 @@ class DenseSearch:
         self, features: Index, nodes: list[Node], group: str | None = None, *, keep: bool = False, bars: Bars = EXACT
     ) -> tuple[Array, Codes]:
         """Return the gain and the code of the best split, (n_nodes, n_features)."""
-        shape = len(nodes), features.size
-        gains, codes = np.empty(shape), np.empty(shape, np.int32)
+        gains, codes = _outputs(len(nodes), features)
         if not features.size or not nodes:
             return gains, codes
         kept = self._group(group, features)
@@ -219,7 +218,7 @@ class DenseSearch:
         place = np.arange(features.size) if kept is None else kept[1]
         stored = NOTHING if kept is None else kept[0].now
         slots = np.array([-1 if kept is None else kept[0].slot_now.get(node.index, -1) for node in chosen])
-        g, c = (gains, codes) if len(which) == len(nodes) else _like(gains, codes, len(which))
+        g, c = (gains, codes) if len(which) == len(nodes) else _outputs(len(which), features)
         rows, held, common = self._rows, self._rows.held, self._common()
         scaled = bars.at(which).scaled(features, chosen, rows)
         kernel: Any = search_nodes
@@ -257,7 +256,7 @@ class DenseSearch:
         store, place = kept
         parent_slots = np.array([store.slot_before[node.parent.index] for node in near])
         slots = np.array([store.slot_now.get(node.index, -1) for node in both])
-        g, c = _like(gains, codes, len(both))
+        g, c = _outputs(len(both), features)
         rows, held, common = self._rows, self._rows.held, self._common()
         scaled = _for_both(bars, nodes, pairs).scaled(features, both, rows)
         kernel: Any = search_pairs
@@ -275,9 +274,9 @@ class DenseSearch:
                 gains[k], codes[k] = g[at], c[at]
 
 
-def _like(gains: Array, codes: Codes, n_nodes: int) -> tuple[Array, Codes]:
-    """Return room for the gains and codes of so many nodes."""
-    shape = n_nodes, gains.shape[1]
+def _outputs(n_nodes: int, features: Index) -> tuple[Array, Codes]:
+    """Return room for gains and codes."""
+    shape = n_nodes, features.size
     return np.empty(shape), np.empty(shape, np.int32)
 
 
@@ -370,8 +369,7 @@ class SparseSearch:
         """Return the gain and the code of the best split, (n_nodes, n_features)."""
         from skgraft.boosting.growth._kernels import search_sparse
 
-        shape = len(nodes), features.size
-        gains, codes = np.empty(shape), np.empty(shape, np.int32)
+        gains, codes = _outputs(len(nodes), features)
         if not features.size or not nodes:
             return gains, codes
         bins, layout, gradients = self._bins, self._bins.layout, self._rows.gradients
@@ -421,8 +419,7 @@ class MixedSearch:
         self, features: Index, nodes: list[Node], group: str | None = None, *, keep: bool = False, bars: Bars = EXACT
     ) -> tuple[Array, Codes]:
         """Return the gain and the code of the best split, (n_nodes, n_features)."""
-        shape = len(nodes), features.size
-        gains, codes = np.empty(shape), np.empty(shape, np.int32)
+        gains, codes = _outputs(len(nodes), features)
         for is_sparse, search in self._kinds:
             its = self._bins.is_sparse[features] == is_sparse
             place = self._bins.place[features[its]]
