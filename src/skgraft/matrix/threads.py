@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from typing import Any
 
 LEAST_WORK = 200_000  # elementary steps below which handing work to another thread costs more than it saves
-PIECES = 6  # pieces a thread: they take different times, and whoever is done takes the next
+SMALLEST = 1 / 24  # of a thread's share: pieces become smaller so that all threads are done at about the same time
 
 
 class Crew:
@@ -31,20 +31,31 @@ class Crew:
         if self._executor is None or work < LEAST_WORK:
             task(0, n)
             return
-        units = -(-n // unit)
-        step = unit * max(1, -(-units // (PIECES * self.size)))
-        firsts = iter(range(0, n, step))
+        pieces = _pieces(n, unit, self.size)
+        left = iter(pieces)
 
         def work_on() -> None:
-            for first in firsts:  # shared: each piece goes to whoever asks first
-                task(first, min(n, first + step))
+            for first, last in left:  # shared: each piece goes to whoever asks first
+                task(first, last)
 
-        helpers = [self._executor.submit(work_on) for _ in range(min(self.size, -(-n // step)) - 1)]
+        helpers = [self._executor.submit(work_on) for _ in range(min(self.size, len(pieces)) - 1)]
         try:
             work_on()
         finally:
             for helper in helpers:
                 helper.result()
+
+
+def _pieces(n: int, unit: int, size: int) -> list[tuple[int, int]]:
+    """Cut range(n) into pieces for so many threads, each a share of what is left."""
+    pieces, first = [], 0
+    least = n * SMALLEST / size
+    while first < n:
+        step = max(least, (n - first) / (2 * size))
+        last = min(n, first + unit * max(1, round(step / unit)))
+        pieces.append((first, last))
+        first = last
+    return pieces
 
 
 ALONE = Crew(None, 1)

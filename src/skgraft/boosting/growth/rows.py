@@ -256,7 +256,7 @@ class Rows:
         parted, at = [], 0
         for node, cut in enumerate(cuts):
             its = slice(at, at := last[node] + 1)
-            parted.append(self._parted(cut, int(ends[at - 1]), present[its].any(axis=0)))
+            parted.append(self._parted(cut, int(ends[at - 1]), np.asarray(present[its].any(axis=0))))
         return parted
 
     def _places(self, cuts: Sequence[Cut], pieces: list[Piece]) -> tuple[Whole, Whole]:
