@@ -34,38 +34,35 @@ def exponentials(x, n, out):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def logistic(f, y, w, first, last, g, h):
-    """Write the negative gradient and the curvature of ln(1 + e^-yf), y being 0 or 1; return the weighted loss."""
+def logistic(f, y, w, first, last, g):
+    """Write the negative gradient of ln(1 + e^-yf), y being 0 or 1; return the weighted loss.
+
+    One w stands for all.
+    """
     exps = np.empty(SOME)
     total = 0.0
     for start in range(first, last, SOME):
         stop = min(start + SOME, last)
         n = stop - start
-        scores, classes, weights = f[start:stop], y[start:stop], w[start:stop]
+        scores, classes = f[start:stop], y[start:stop]
         exponentials(scores, n, exps)
-        logistic_slopes(scores, classes, exps, n, g[start:stop], h[start:stop])
-        others = 0
-        for i in range(n):
-            others += weights[i] != weights[0]
-        if others == 0:
-            total += weights[0] * logistic_loss(scores, classes, exps, n)
+        logistic_slopes(scores, classes, exps, n, g[start:stop])
+        if w.shape[0] == 1:
+            total += w[0] * logistic_loss(scores, classes, exps, n)
         else:
             for i in range(n):
-                m = scores[i] if classes[i] > 0.5 else -scores[i]
-                total += weights[i] * (np.log(1.0 + exps[i]) + max(-m, 0.0))
+                m = scores[i] if classes[i] > 0 else -scores[i]
+                total += w[start + i] * (np.log(1.0 + exps[i]) + max(-m, 0.0))
     return total
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def logistic_slopes(scores, classes, exps, n, g, h):
-    """Write gradients and curvatures, given e^-|f|; without branches, so that it runs by vectors."""
+def logistic_slopes(scores, classes, exps, n, g):
+    """Write gradients, the probability of the other class, given e^-|f|; without branches: so it runs by vectors."""
     for i in range(n):
         e = exps[i]
-        sign = 1.0 if classes[i] > 0.5 else -1.0
-        inverse = 1.0 / (1.0 + e)
-        # the probability of the other class
-        g[i] = sign * ((e if sign * scores[i] > 0.0 else 1.0) * inverse)
-        h[i] = e * inverse * inverse
+        sign = 1.0 if classes[i] > 0 else -1.0
+        g[i] = sign * ((e if sign * scores[i] > 0.0 else 1.0) * (1.0 / (1.0 + e)))
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"})
@@ -74,19 +71,15 @@ def logistic_loss(scores, classes, exps, n):
     product, total = 1.0, 0.0
     for i in range(n):
         product *= 1.0 + exps[i]
-        m = scores[i] if classes[i] > 0.5 else -scores[i]
+        m = scores[i] if classes[i] > 0 else -scores[i]
         total += 0.0 if m > 0.0 else -m
     return np.log(product) + total
 
 
 @njit(cache=True, nogil=True)
-def softmax(f, y, w, first, last, g, h):
-    """Write the negative gradients and curvatures of every class's score; y is the number of the class.
-
-    The curvature carries Friedman's factor K/(K - 1), since all scores of a row move at once.
-    """
+def softmax(f, y, w, first, last, g):
+    """Write the negative gradients of every class's score; y is the number of the class."""
     n_classes = f.shape[0]
-    scale = n_classes / (n_classes - 1.0)
     total = 0.0
     for i in range(first, last):
         top = f[0, i]
@@ -99,9 +92,7 @@ def softmax(f, y, w, first, last, g, h):
             s += e
         own = np.int64(y[i])
         for k in range(n_classes):
-            p = g[k, i] / s
-            g[k, i] = (1.0 if k == own else 0.0) - p
-            h[k, i] = scale * p * (1.0 - p)
+            g[k, i] = (1.0 if k == own else 0.0) - g[k, i] / s
         total += w[i] * (np.log(s) + top - f[own, i])
     return total
 
@@ -312,8 +303,17 @@ def category_histogram(column, held, shift, first, last, cells):
             cells[c, column[r]] += amount(q, r, u, shift, c)
 
 
+@njit(inline="always")
+def curvature_at(g, h, r, scale):
+    """Return the curvature of a row; where there is no h it is that of a probability, scale·|g|·(1 - |g|)."""
+    if h.shape[0] > 0:
+        return h[r]
+    p = abs(g[r])
+    return scale * p * (1.0 - p)
+
+
 @njit(cache=True, nogil=True)
-def leaf_sums(g, h, w, held, first, last):
+def leaf_sums(g, h, w, scale, held, first, last):
     """Return Σ w·g, Σ w·h and Σ w over rows of a leaf, in their order; no w means that all are 1."""
     _, entries, _, whole = held
     a, b, c = 0.0, 0.0, 0.0
@@ -321,12 +321,12 @@ def leaf_sums(g, h, w, held, first, last):
         for i in range(np.uint64(first), np.uint64(last)):
             r = i if whole else row_at(entries, i)
             a += g[r]
-            b += h[r]
+            b += curvature_at(g, h, r, scale)
         return a, b, np.float64(last - first)
     for i in range(np.uint64(first), np.uint64(last)):
         r = i if whole else row_at(entries, i)
         a += w[r] * g[r]
-        b += w[r] * h[r]
+        b += w[r] * curvature_at(g, h, r, scale)
         c += w[r]
     return a, b, c
 

@@ -94,7 +94,7 @@ def root_gains(problem: Problem) -> Array:
     """Return the best gain of each feature at the root of the first round's trees, the largest over outputs."""
     task, n = problem.task, problem.task.y.size
     scores = np.repeat(task.start()[:, None], n, axis=1)
-    g, h = np.empty_like(scores), np.empty_like(scores)
+    g, h = task.room()
     task.derivatives(scores, g, h, problem.crew)
     each = [
         problem.grower.root_gains(quantise_gradients(g[k], problem.weights, task.largest_gradient, problem.crew), k)
@@ -138,7 +138,7 @@ class _Booster:
         self._before = ensemble.history[-1].seconds if len(ensemble.history) else 0.0
         start = np.repeat(ensemble.forest.start[:, None], problem.task.y.size, axis=1)
         self._scores = start if scores is None else scores
-        self._g, self._h = np.empty_like(self._scores), np.empty_like(self._scores)
+        self._g, self._h = problem.task.room()
         self._z = np.empty(problem.task.y.size, np.int32)  # of the tree that grows
         self._val_scores: Array | None = None
 
@@ -216,13 +216,14 @@ class _Booster:
         problem, task, leaves = self._problem, self._problem.task, grown.leaves
         weights = problem.weights
         w, unit = (task.weight, 1.0) if weights.u.size else (np.empty(0), weights.unit)
+        scale = task.curvature_scale or 0.0
         found = np.empty((len(pieces), 3))
 
         def add_up(first: int, last: int) -> None:
             for at in range(first, last):
                 piece = pieces[at]
                 held = grown.rows.held_of(leaves[piece.node])
-                found[at] = leaf_sums(self._g[k], self._h[k], w, held, piece.first, piece.last)
+                found[at] = leaf_sums(self._g[k], self._h[k], w, scale, held, piece.first, piece.last)
 
         problem.crew.run(add_up, len(pieces), 4.0 * task.y.size)
         sums = np.zeros((len(leaves), 3))

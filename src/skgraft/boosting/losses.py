@@ -5,9 +5,8 @@ The losses themselves are those of :mod:`skgraft.criterion.losses`; here are the
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -56,42 +55,59 @@ class Task:
             y = self.y[:, None]
         return np.asarray(loss.start(y, share))
 
+    @property
+    def curvature_scale(self) -> float | None:
+        """What |g|·(1 - |g|) is to be multiplied by for the curvature, None if that is no function of the gradient.
+
+        That of several classes carries Friedman's factor K/(K - 1), since all scores of a row move at once.
+        """
+        if self.loss == "multinomial":
+            return self.n_outputs / (self.n_outputs - 1.0)
+        return 1.0 if self.loss == "logistic" else None
+
+    def room(self) -> tuple[Array, Array]:
+        """Return arrays for gradients and curvatures, (n_outputs, n_rows); none for those that gradients tell."""
+        n = self.y.size
+        return np.empty((self.n_outputs, n)), np.empty((self.n_outputs, n if self.curvature_scale is None else 0))
+
     def derivatives(self, scores: Array, g: Array, h: Array, crew: Crew) -> float:
         """Write the negative gradients and curvatures of scores (n_outputs, n_rows); return the mean loss."""
-        kernel = self._kernel()
-        coupled = self.loss == "multinomial"
-        f, gg, hh = (scores, g, h) if coupled else (scores[0], g[0], h[0])
         n = self.y.size
         pieces = -(-n // PIECE)
         losses = np.empty(pieces)
 
         def run(first: int, last: int) -> None:
             for k in range(first, last):
-                losses[k] = kernel(f, self.y, self.weight, k * PIECE, min(n, (k + 1) * PIECE), gg, hh)
+                losses[k] = self._loss(scores, g, h, k * PIECE, min(n, (k + 1) * PIECE))
 
         crew.run(run, pieces, 10.0 * n * self.n_outputs)
         return float(losses.sum()) / self.total_weight
 
     def mean_loss(self, scores: Array) -> float:
         """Return the weighted mean loss of scores (n_outputs, n_rows)."""
-        g, h = np.empty_like(scores), np.empty_like(scores)
-        kernel = self._kernel()
-        coupled = self.loss == "multinomial"
-        f, gg, hh = (scores, g, h) if coupled else (scores[0], g[0], h[0])
-        return float(kernel(f, self.y, self.weight, 0, self.y.size, gg, hh)) / self.total_weight
+        return self._loss(scores, *self.room(), 0, self.y.size) / self.total_weight
 
-    def _kernel(self) -> Callable[..., Any]:
+    def _loss(self, scores: Array, g: Array, h: Array, first: int, last: int) -> float:
+        """Write the derivatives of some rows; return their loss."""
         from skgraft.boosting import _kernels as kernels
 
+        y, w = self._targets
+        if self.loss == "logistic":
+            return float(kernels.logistic(scores[0], y, w, first, last, g[0]))
+        if self.loss == "multinomial":
+            return float(kernels.softmax(scores, y, w, first, last, g))
         if self.loss == "huber":
-            return partial(kernels.huber, delta=self.delta)
-        named: dict[str, Callable[..., Any]] = {
-            "logistic": kernels.logistic,
-            "multinomial": kernels.softmax,
-            "squared": kernels.squared,
-            "poisson": kernels.poisson,
-        }
-        return named[self.loss]
+            return float(kernels.huber(scores[0], y, w, first, last, g[0], h[0], self.delta))
+        kernel = kernels.squared if self.loss == "squared" else kernels.poisson
+        return float(kernel(scores[0], y, w, first, last, g[0], h[0]))
+
+    @cached_property
+    def _targets(self) -> tuple[NDArray[Any], Array]:
+        """Targets and weights as the kernels want them: a pass over many rows takes as long as reading them."""
+        if self.loss != "logistic":
+            return self.y, self.weight
+        are_equal = bool((self.weight == self.weight[0]).all())
+        return (self.y > 0.5).astype(np.uint8), self.weight[:1] if are_equal else self.weight
 
     @property
     def largest_gradient(self) -> float | None:

@@ -212,7 +212,7 @@ def _default_mus(problem: Problem, top: float, n_values: int) -> Array:
     """Return shares of mu_max down to a quarter of what noise gains: about σ²·2·ln(50 d) for the best of d features."""
     task = problem.task
     scores = np.repeat(task.start()[:, None], task.y.size, axis=1)
-    g, h = np.empty_like(scores), np.empty_like(scores)
+    g, h = task.room()
     task.derivatives(scores, g, h, problem.crew)
     share = task.weight / task.total_weight
     variance = float((g * g @ share).max())

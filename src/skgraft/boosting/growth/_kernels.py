@@ -336,6 +336,11 @@ def fill(cells, bins, held, shift, start, stop, stride, width):
             if width == 1:
                 for i in range(np.uint64(start), np.uint64(stop)):
                     h[x0[i]] += amount(z[i], i, u, shift, c)
+            elif width == 2:
+                for i in range(np.uint64(start), np.uint64(stop)):
+                    a = amount(z[i], i, u, shift, c)
+                    h[x0[i]] += a
+                    h[256 + np.int64(x1[i])] += a
             else:
                 for i in range(np.uint64(start), np.uint64(stop)):
                     a = amount(z[i], i, u, shift, c)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -187,6 +188,11 @@ class DenseSearch:
     def _cell_shape(self) -> tuple[int, int]:
         return self._rows.gradients.weights.channels, self._bins.layout.stride
 
+    def _share(self, search: Callable[[int, int], None], features: Index, n_rows: NDArray[np.intp]) -> None:
+        """Let threads search features, up to four at once, which share the reading of gradients."""
+        unit = min(4, -(-features.size // self._crew.size))
+        self._crew.run(search, features.size, features.size * (float(n_rows.sum()) + 300.0), unit=unit)
+
     def _common(self) -> Any:
         layout, gradients = self._bins.layout, self._rows.gradients
         return (
@@ -229,7 +235,7 @@ class DenseSearch:
                 *common, *scaled, place, slots, stored, g, c,
             )  # fmt: skip
 
-        self._crew.run(search, features.size, features.size * (float((stops - starts).sum()) + 300.0), unit=4)
+        self._share(search, features, stops - starts)
         if g is not gains:
             gains[which], codes[which] = g, c
 
@@ -267,7 +273,7 @@ class DenseSearch:
                 *common, *scaled, place, parent_slots, store.before, slots, store.now, g, c,
             )  # fmt: skip
 
-        self._crew.run(search, features.size, features.size * (float((stops - starts).sum()) + 300.0), unit=4)
+        self._share(search, features, stops - starts)
         for p, (_, wanted) in enumerate(pairs):
             for k in wanted:
                 at = 2 * p + (0 if nodes[k].is_left else 1)
