@@ -260,6 +260,11 @@ def test_any_number_of_threads_parts_nodes_the_same(weighted, monkeypatch):
         z = gradients.z[inside].astype(float)
         assert_array_equal(alone.gradients_of(node), z)
         assert_allclose(gradients.decode(node.total), [u[inside] @ z, u[inside].sum()], rtol=1e-14)
+        assert_allclose(node.squares, u[inside] @ z**2, rtol=1e-12)
+        assert node.extremes[0] <= z.min()
+        assert node.extremes[1] >= z.max()
+        if not weighted:
+            assert node.squares == sum(int(q) ** 2 for q in z)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -268,9 +273,9 @@ def test_what_the_rows_of_a_node_are_together(weighted):
     rows = rng(2).permutation(500)
     z, inside = gradients.z.astype(float), rows[10:300]
     total = np.empty(gradients.weights.channels, np.int64)
-    squares, low, high = row_kernels.survey(held(gradients, rows), gradients.weights.shift, 10, 300, total)
+    units, rest, low, high = row_kernels.survey(held(gradients, rows), gradients.weights.shift, 10, 300, total)
     assert_array_equal(total, amounts(gradients)[:, inside].sum(axis=1))
-    assert_allclose(squares, (u * z**2)[inside].sum())
+    assert_allclose(units * 2.0**32 + rest, (u * z**2)[inside].sum())
     assert (low, high) == (z[inside].min(), z[inside].max())
 
 

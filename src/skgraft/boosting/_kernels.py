@@ -235,10 +235,14 @@ def end_of_left(present, b, n_bins, edges):
 
 @njit(cache=True, nogil=True)
 def survey(held, shift, first, last, total):
-    """Add up the rows first:last as a histogram does; return Σ u·z² and the least and greatest z."""
+    """Add up the rows first:last as a histogram does; return Σ u·z² and the least and greatest z.
+
+    The sum of squares is in two parts, of which the first is in units of 2^32: so it is exact where all rows weigh the
+    same.
+    """
     z, entries, u, whole = held
     low, high = np.int32(2**31 - 1), np.int32(-(2**31) + 1)
-    sums, squares = np.int64(0), 0.0
+    sums, units, rest = np.int64(0), np.int64(0), np.int64(0)
     for start in range(first, last, SOME_SQUARES):
         stop = min(start + SOME_SQUARES, last)
         some = np.int64(0)
@@ -247,10 +251,11 @@ def survey(held, shift, first, last, total):
             low, high = min(low, q), max(high, q)
             sums += np.int64(q)
             some += np.int64(q) * np.int64(q)
-        squares += np.float64(some)
+        units += some >> 32
+        rest += some & np.int64(2**32 - 1)
     if shift > 0:
         total[0] = (np.int64(last - first) << shift) + sums
-        return squares, low, high
+        return np.float64(units), np.float64(rest), low, high
     sums, weight, squares = np.int64(0), np.int64(0), 0.0
     for i in range(np.uint64(first), np.uint64(last)):
         q, r = (z[i], i) if whole else (gradient_at(entries, i), row_at(entries, i))
@@ -259,7 +264,7 @@ def survey(held, shift, first, last, total):
         weight += u[r]
         squares += np.float64(a) * np.float64(q)
     total[0], total[1] = sums, weight
-    return squares, low, high
+    return 0.0, squares, low, high
 
 
 @njit(cache=True, nogil=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,8 +117,8 @@ class Node:
     """A node of a growing tree: its rows are the entries start:stop of one side, and ``path`` says how they got there.
 
     Once it is opened, ``total`` is what a histogram of all its rows adds up to, ``gradient`` and ``weight`` what that
-    says, Σ u·z and Σ u, ``squares`` is Σ u·z², and ``slopes`` are how far its gradients reach above and below their
-    mean, in whole numbers.
+    says, Σ u·z and Σ u, ``squares`` is Σ u·z², ``extremes`` are numbers that z does not exceed, and ``slopes`` are how
+    far these are above and below the mean, in whole numbers.
     """
 
     index: int
@@ -133,6 +133,7 @@ class Node:
     gradient: float = 0.0
     weight: float = 0.0
     squares: float = 0.0
+    extremes: tuple[float, float] = (0.0, 0.0)
     slopes: tuple[float, float] = (0.0, 0.0)
 
     @property
@@ -175,6 +176,10 @@ def pieces_of(nodes: Sequence[Node], count: int | None = None) -> list[Piece]:
     return pieces
 
 
+def _size(node: Node) -> int:
+    return node.n_rows
+
+
 class Rows:
     """The rows of a tree: entries in the order of the nodes, which go from one side to the other level by level.
 
@@ -206,11 +211,24 @@ class Rows:
         return node
 
     def open(self, nodes: Sequence[Node]) -> None:
-        """Find out what the rows of each node are together."""
+        """Find out what the rows of each node are together.
+
+        Siblings come together, and where sums are exact the larger is what the smaller leaves of their parent.
+        """
+        if self.gradients.weights.u.size or nodes[0].parent is None:
+            self._look_at(nodes)
+            return
+        small, large = zip(*(sorted(nodes[k : k + 2], key=_size) for k in range(0, len(nodes), 2)), strict=True)
+        self._look_at(small)
+        for node, other in zip(large, small, strict=True):
+            parent: Any = node.parent
+            self._describe(node, parent.total - other.total, parent.squares - other.squares, parent.extremes)
+
+    def _look_at(self, nodes: Sequence[Node]) -> None:
         from skgraft.boosting._kernels import survey
 
         pieces, weights = pieces_of(nodes), self.gradients.weights
-        totals, found = np.empty((len(pieces), weights.channels), np.int64), np.empty((len(pieces), 3))
+        totals, found = np.empty((len(pieces), weights.channels), np.int64), np.empty((len(pieces), 4))
         held = self.held
 
         def look(first: int, last: int) -> None:
@@ -221,12 +239,16 @@ class Rows:
         at = 0
         for node in nodes:
             its = slice(at, at := at + -(-node.n_rows // PIECE))
-            node.total = totals[its].sum(axis=0)
-            node.squares = float(found[its, 0].sum())
-            node.gradient, node.weight = self.gradients.decode(node.total)
-            mean = node.gradient / node.weight
-            low, high = float(found[its, 1].min()), float(found[its, 2].max())
-            node.slopes = max(high - mean, 0.0) + 1e-6, max(mean - low, 0.0) + 1e-6
+            units, rest = found[its, :2].sum(axis=0).tolist()
+            squares = rest if weights.u.size else int(units) * 2**32 + int(rest)
+            extremes = float(found[its, 2].min()), float(found[its, 3].max())
+            self._describe(node, totals[its].sum(axis=0), squares, extremes)
+
+    def _describe(self, node: Node, total: Whole, squares: float, extremes: tuple[float, float]) -> None:
+        node.total, node.squares, node.extremes = total, squares, extremes
+        node.gradient, node.weight = self.gradients.decode(total)
+        mean = node.gradient / node.weight
+        node.slopes = max(extremes[1] - mean, 0.0) + 1e-6, max(mean - extremes[0], 0.0) + 1e-6
 
     def split(self, cuts: Sequence[Cut]) -> list[Parted]:
         """Split nodes of the present level; their parts are the next.
