@@ -327,7 +327,7 @@ def test_the_bound_of_the_screen_holds():
         for price, wins in ((0.999999 * (v @ new) ** 2, 1), (1.000001 * length**2, 0)):
             share = np.array([root / cap], np.float32) * np.float32(1.000001)
             prices = np.array([price])
-            kept = row_kernels.may_win(np.array([0]), share, along, across, length, 0.0, prices, 0.0, out)
+            kept = row_kernels.may_win(np.array([0]), 0, 1, share, along, across, length, 0.0, prices, 0.0, out)
             assert kept == wins
 
 

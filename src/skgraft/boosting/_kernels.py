@@ -368,14 +368,16 @@ def add_trees(X, first, last, roots, outputs, feature, threshold, left, right, v
 
 
 @njit(cache=True, nogil=True)
-def may_win(features, share, along, across, length, slack, price, best, out):
-    """Write which features may gain more than ``best`` and their price; see screening.py for the bound.
+def may_win(features, first, last, share, along, across, length, slack, price, best, out):
+    """Write which of the features first:last may gain more than ``best`` and their price, from out[first] on.
+
+    Return where the next would be; see screening.py for the bound.
 
     ``along`` and ``across`` are what the present gradient, of this ``length``, has in the direction of the earlier one
     and at right angles to it.
     """
-    n = 0
-    for i in range(features.shape[0]):
+    n = first
+    for i in range(first, last):
         f = features[i]
         bound = length
         r = np.float64(share[f])
@@ -398,10 +400,10 @@ def root_shares(features, gains, length, unknown, share):
 
 
 @njit(cache=True, nogil=True)
-def best_net(features, gains, codes, price):
-    """Return the largest gain after its price, and the first place that has it."""
-    best, at = -np.inf, 0
-    for i in range(features.shape[0]):
+def best_net(features, gains, codes, price, first, last):
+    """Return the largest gain after its price of features first:last, and the first place that has it."""
+    best, at = -np.inf, first
+    for i in range(first, last):
         net = gains[i] - price[features[i]]
         if codes[i] >= 0 and net > best:
             best, at = net, i

@@ -261,15 +261,27 @@ class _Growth:
 
     def _choose(self, node: Node, tables: list[Table]) -> Split | None:
         """Return the split with the largest gain after its price; of equal ones that of the first feature."""
-        from skgraft.boosting._kernels import best_net
-
         best, chosen = self._rows.gradients.least_gain, None
         for table in tables:
-            net, i = best_net(table.features, table.gains, table.codes, self._market.price)
+            net, i = self._best_net(table)
             feature = int(table.features[i])
             if net > best or (chosen is not None and net == best and feature < chosen[0]):
                 best, chosen = net, (feature, int(table.codes[i]), float(table.gains[i]))
         return None if chosen is None else self._split(node, *chosen)
+
+    def _best_net(self, table: Table) -> tuple[float, int]:
+        """Return the largest gain after its price, and the first place that has it."""
+        from skgraft.boosting._kernels import best_net
+
+        n = table.features.size
+        found: list[tuple[float, int]] = []
+
+        def look(first: int, last: int) -> None:
+            found.append(best_net(table.features, table.gains, table.codes, self._market.price, first, last))
+
+        self._grower.crew.run(look, n, 5.0 * n)
+        net, place = max(found, key=lambda each: (each[0], -each[1]))
+        return net, place
 
     def _split(self, node: Node, feature: int, code: int, gain: float) -> Split:
         layout = self._grower.bins.layout

@@ -189,7 +189,7 @@ class Rows:
     def __init__(self, gradients: Gradients, room: Room, crew: Crew) -> None:
         self.gradients = gradients
         self.room = room
-        self._crew = crew
+        self.crew = crew
         self._side = WHOLE
 
     @property
@@ -235,7 +235,7 @@ class Rows:
             for k in range(first, last):
                 found[k] = survey(held, weights.shift, pieces[k].first, pieces[k].last, totals[k])
 
-        self._crew.run(look, len(pieces), 2.0 * sum(node.n_rows for node in nodes))
+        self.crew.run(look, len(pieces), 2.0 * sum(node.n_rows for node in nodes))
         at = 0
         for node in nodes:
             its = slice(at, at := at + -(-node.n_rows // PIECE))
@@ -260,7 +260,7 @@ class Rows:
         from skgraft.boosting._kernels import part
 
         nodes = [cut.node for cut in cuts]
-        pieces = pieces_of(nodes, self._crew.size)
+        pieces = pieces_of(nodes, self.crew.size)
         held, side = self.held, max(self._side, 0) ^ 1
         out = self.room[side]
         lefts, rights = self._places(cuts, pieces)
@@ -272,7 +272,7 @@ class Rows:
                 cut = cuts[node]
                 ends[k] = part(cut.column, cut.goes_left, held, a, b, lefts[k], rights[k], out, present[k])
 
-        self._crew.run(write, len(pieces), 3.0 * sum(node.n_rows for node in nodes))
+        self.crew.run(write, len(pieces), 3.0 * sum(node.n_rows for node in nodes))
         self._side = side
         last = {piece.node: k for k, piece in enumerate(pieces)}
         parted, at = [], 0
@@ -301,7 +301,7 @@ class Rows:
                 cut = cuts[pieces[k].node]
                 found[at] = count_left(cut.column, cut.goes_left, held, a, b)
 
-        self._crew.run(count, len(smaller), float(sum(b - a for _, a, b in smaller)))
+        self.crew.run(count, len(smaller), float(sum(b - a for _, a, b in smaller)))
         counts = np.zeros(len(pieces), np.int64)
         np.add.at(counts, [k for k, _, _ in smaller], found)
         for k in range(1, len(pieces)):
@@ -334,7 +334,7 @@ class Rows:
             for _, a, b in pieces[first:last]:
                 gradients_of(held, a, b, out[a - node.start : b - node.start])
 
-        self._crew.run(copy, len(pieces), float(node.n_rows))
+        self.crew.run(copy, len(pieces), float(node.n_rows))
         return out
 
     def spread(self, node: Node) -> float:
@@ -367,7 +367,7 @@ class Rows:
                 _, a, b = pieces[k]
                 found[k] = products(held, a, b, before[a - node.start : b - node.start])
 
-        self._crew.run(multiply, len(pieces), 2.0 * node.n_rows)
+        self.crew.run(multiply, len(pieces), 2.0 * node.n_rows)
         both, other = found.sum(axis=0).tolist()
         length = self.length(node)
         if cap == 0.0:

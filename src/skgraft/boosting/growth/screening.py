@@ -79,9 +79,15 @@ class Screen:
         self._memory.move_to_end(node.path)
         along, across = rows.compare(node, memory.z, memory.exponent, memory.length)
         slack = SLACK * float(np.sqrt(rows.gradients.factor * node.squares))
-        out = np.empty_like(features)
-        n = may_win(features, memory.share, along, across, rows.length(node), slack, price, best, out)
-        return out[:n]
+        length, out = rows.length(node), np.empty_like(features)
+        found: list[Index] = []
+
+        def look(first: int, last: int) -> None:
+            end = may_win(features, first, last, memory.share, along, across, length, slack, price, best, out)
+            found.append(out[first:end])
+
+        rows.crew.run(look, features.size, 10.0 * features.size)
+        return found[0] if len(found) == 1 else np.sort(np.concatenate(found))
 
     def remember(self, rows: Rows, node: Node, features: Index, gains: Array) -> None:
         """Note the gains of all priced features at a node, or bounds of them."""

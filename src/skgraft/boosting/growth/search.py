@@ -171,7 +171,6 @@ class DenseSearch:
             pairs, alone = _pair_up(nodes, kept)
             self._direct(features, nodes, alone, bars, (kept, place), gains, codes)
             self._subtract(features, nodes, pairs, bars, (kept, place), gains, codes)
-        gains *= self._rows.gradients.factor
         return gains, codes
 
     def _group(self, group: str | None, features: Index) -> _Kept | None:
@@ -234,6 +233,7 @@ class DenseSearch:
                 self._bins.bins, features, first, last, held, starts, stops, self._bins.is_complete, totals,
                 *common, *scaled, place, slots, stored, g, c,
             )  # fmt: skip
+            g[:, first:last] *= rows.gradients.factor
 
         self._share(search, features, stops - starts)
         if g is not gains:
@@ -272,6 +272,7 @@ class DenseSearch:
                 self._bins.bins, features, first, last, held, starts, stops, small, totals,
                 *common, *scaled, place, parent_slots, store.before, slots, store.now, g, c,
             )  # fmt: skip
+            g[:, first:last] *= rows.gradients.factor
 
         self._share(search, features, stops - starts)
         for p, (_, wanted) in enumerate(pairs):
@@ -394,10 +395,10 @@ class SparseSearch:
                 totals, layout.n_bins, layout.is_categorical, layout.stride, gradients.weights.shift, min_leaf,
                 *scaled, gains, codes,
             )  # fmt: skip
+            gains[:, first:last] *= gradients.factor
 
         work = bins.rows.size / max(1, layout.n_features) + 50.0 * len(nodes)  # of a feature
         self._crew.run(search, features.size, features.size * work, unit=min(16, max(1, int(20_000 / work))))
-        gains *= gradients.factor
         return gains, codes
 
 
