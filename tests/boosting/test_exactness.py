@@ -236,6 +236,33 @@ def test_a_feature_is_paid_once_across_classes():
     assert len(set(model.order_.tolist())) == model.order_.size
 
 
+def test_screening_leaves_out_most_features_of_later_trees(monkeypatch):
+    """The trees would be the same if it left out none."""
+    r = np.random.default_rng(0)
+    X = r.normal(size=(3000, 200))
+    y = (X[:, 0] + 0.5 * X[:, 1] + 0.5 * r.normal(size=3000) > 0).astype(int)
+    searched = []
+    gains = search_module.DenseSearch.gains
+
+    def counted(self, features, nodes, *args, **kwargs):
+        if nodes and nodes[0].parent is None:
+            searched[-1] += features.size
+        return gains(self, features, nodes, *args, **kwargs)
+
+    def begin(self, rows):
+        searched.append(0)
+        return started(self, rows)
+
+    started = search_module.DenseSearch.begin
+    monkeypatch.setattr(search_module.DenseSearch, "gains", counted)
+    monkeypatch.setattr(search_module.DenseSearch, "begin", begin)
+    GBFSClassifier(n_trees=20, mu=0.05, n_jobs=1).fit(X, y)
+    assert np.mean(searched[-18:]) < 0.4 * 200
+    searched.clear()
+    GBFSClassifier(n_trees=20, mu=0.05, n_jobs=1, screening="off").fit(X, y)
+    assert searched[-18:] == [200] * 18
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("screening", ["exact", "off"])
 def test_columns_stored_sparse_change_nothing(weighted, screening, monkeypatch):

@@ -138,6 +138,16 @@ def test_searches_find_the_best_gain(weighted, n):
             rows = order[starts[k] : stops[k]]
             assert_array_equal(stored[f, k], histogram(x[f][rows], amounts(gradients)[:, rows], stride))
             assert_allclose(gains[k, f], brute(x[f], gradients.z, u, rows, n_bins, 2.0), rtol=1e-9, atol=1.0)
+    # however many features are taken at once
+    by_pieces, codes_by_pieces = np.empty((2, d)), np.empty((2, d), np.int32)
+    for first, last in ((0, 2), (2, 3), (3, 6), (6, 9)):
+        kernels.search_nodes(
+            x, features, first, last, held(gradients, order), starts, stops, flags, totals, bins, flags, stride, shift,
+            2.0, np.zeros(d), np.zeros(2), np.zeros(2), np.zeros(2), features, slots, np.empty_like(stored),
+            by_pieces, codes_by_pieces,
+        )  # fmt: skip
+    assert_array_equal(by_pieces, gains)
+    assert_array_equal(codes_by_pieces, codes)
     # by subtraction from the histogram of both
     parents = stored.sum(axis=1, keepdims=True)
     small = np.array([0])

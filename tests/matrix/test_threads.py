@@ -42,11 +42,7 @@ def test_what_a_thread_raises_reaches_the_caller():
         threads.run(task, 1000, 2.0 * LEAST_WORK)
 
 
-@pytest.mark.parametrize(("asked", "given"), [(1, 1), (3, 3)])
-def test_a_number_of_threads_is_what_was_asked_for(asked, given):
-    assert n_threads(asked) == given
-
-
 def test_none_and_minus_one_mean_all_cores():
+    assert n_threads(3) == 3
     assert n_threads(None) == n_threads(-1) >= 1
     assert n_threads(-10_000) == 1

@@ -352,6 +352,12 @@ def fill(cells, bins, held, shift, start, stop, stride, width):
             for i in range(np.uint64(start), np.uint64(stop)):
                 r = row_at(entries, i)
                 h[x0[r]] += amount(gradient_at(entries, i), r, u, shift, c)
+        elif width == 2:
+            for i in range(np.uint64(start), np.uint64(stop)):
+                r = row_at(entries, i)
+                a = amount(gradient_at(entries, i), r, u, shift, c)
+                h[x0[r]] += a
+                h[256 + np.int64(x1[r])] += a
         else:
             for i in range(np.uint64(start), np.uint64(stop)):
                 r = row_at(entries, i)

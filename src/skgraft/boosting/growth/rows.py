@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -117,8 +118,8 @@ class Node:
     """A node of a growing tree: its rows are the entries start:stop of one side, and ``path`` says how they got there.
 
     Once it is opened, ``total`` is what a histogram of all its rows adds up to, ``gradient`` and ``weight`` what that
-    says, Σ u·z and Σ u, ``squares`` is Σ u·z², ``extremes`` are numbers that z does not exceed, and ``slopes`` are how
-    far these are above and below the mean, in whole numbers.
+    says, Σ u·z and Σ u, ``squares`` is Σ u·z², z lies between the ``extremes``, and ``slopes`` are how far these
+    are above and below its mean.
     """
 
     index: int
@@ -176,10 +177,6 @@ def pieces_of(nodes: Sequence[Node], count: int | None = None) -> list[Piece]:
     return pieces
 
 
-def _size(node: Node) -> int:
-    return node.n_rows
-
-
 class Rows:
     """The rows of a tree: entries in the order of the nodes, which go from one side to the other level by level.
 
@@ -218,11 +215,11 @@ class Rows:
         if self.gradients.weights.u.size or nodes[0].parent is None:
             self._look_at(nodes)
             return
-        small, large = zip(*(sorted(nodes[k : k + 2], key=_size) for k in range(0, len(nodes), 2)), strict=True)
-        self._look_at(small)
-        for node, other in zip(large, small, strict=True):
-            parent: Any = node.parent
-            self._describe(node, parent.total - other.total, parent.squares - other.squares, parent.extremes)
+        pairs = [sorted(nodes[k : k + 2], key=attrgetter("n_rows")) for k in range(0, len(nodes), 2)]
+        self._look_at([small for small, _ in pairs])
+        for small, large in pairs:
+            parent: Any = large.parent
+            self._describe(large, parent.total - small.total, parent.squares - small.squares, parent.extremes)
 
     def _look_at(self, nodes: Sequence[Node]) -> None:
         from skgraft.boosting._kernels import survey

@@ -90,7 +90,7 @@ class Screen:
         return found[0] if len(found) == 1 else np.sort(np.concatenate(found))
 
     def remember(self, rows: Rows, node: Node, features: Index, gains: Array) -> None:
-        """Note the gains of all priced features at a node, or bounds of them."""
+        """Note the gains of all priced features at a node."""
         if not self.pays(node, features.size) or rows.is_flat(node):
             return
         from skgraft.boosting._kernels import root_shares
