@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 
 from skgraft import GBFSClassifier, GBFSRegressor, mu_max
 from skgraft.boosting import neighbourhood
-from skgraft.boosting.bins import MixedBins, find_layout, store
+from skgraft.boosting.bins import MixedBins, find_layout, store, with_rare_apart
 from skgraft.boosting.bins import layout as layout_module
 from skgraft.boosting.bins import storage as storage_module
 from skgraft.boosting.growth import screening as screening_module
@@ -285,7 +285,7 @@ def test_columns_stored_sparse_change_nothing(weighted, screening, monkeypatch):
 def test_rare_columns_are_stored_sparse():
     X = (np.random.default_rng(0).uniform(size=(500, 20)) < 0.01).astype(float)
     X[:, 3] = np.arange(500)
-    bins = store(X, find_layout(X, None, np.zeros(20, bool), 255, ALONE), ALONE)
+    bins = with_rare_apart(store(X, find_layout(X, None, np.zeros(20, bool), 255, ALONE), ALONE))
     assert isinstance(bins, MixedBins)
     assert_array_equal(np.flatnonzero(~bins.is_sparse), [3])
     for f in range(20):

@@ -167,8 +167,10 @@ def gradient_at(entries, i):
 @njit(inline="always")
 def amount(q, r, u, shift, c):
     """Return what row r with gradient q adds to channel c of a histogram."""
-    if shift > 0:
+    if u.shape[0] == 0:
         return (np.int64(1) << shift) + np.int64(q)
+    if shift > 0:
+        return u[r] * ((np.int64(1) << shift) + np.int64(q))
     return u[r] * np.int64(q) if c == 0 else u[r]
 
 
@@ -253,7 +255,7 @@ def survey(held, shift, first, last, total):
             some += np.int64(q) * np.int64(q)
         units += some >> 32
         rest += some & np.int64(2**32 - 1)
-    if shift > 0:
+    if u.shape[0] == 0:
         total[0] = (np.int64(last - first) << shift) + sums
         return np.float64(units), np.float64(rest), low, high
     sums, weight, squares = np.int64(0), np.int64(0), 0.0
@@ -263,7 +265,10 @@ def survey(held, shift, first, last, total):
         sums += a
         weight += u[r]
         squares += np.float64(a) * np.float64(q)
-    total[0], total[1] = sums, weight
+    if shift > 0:
+        total[0] = (weight << shift) + sums
+    else:
+        total[0], total[1] = sums, weight
     return 0.0, squares, low, high
 
 

@@ -54,7 +54,10 @@ class Validation:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Everything that does not change from tree to tree, and not with mu."""
+    """Everything that does not change from tree to tree, and not with mu.
+
+    ``rows`` are those of X that stand for all, where many are equal.
+    """
 
     grower: Grower
     task: Task
@@ -63,6 +66,7 @@ class Problem:
     validation: Validation | None = None
     names: list[str] | None = None
     labels: dict[int, list[Any]] = field(default_factory=dict)
+    rows: NDArray[np.intp] | None = None
 
 
 @dataclass(eq=False)

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array
 
-from skgraft.boosting.boost import Problem, largest_mu
+from skgraft.boosting.boost import largest_mu
 from skgraft.boosting.classifier import GBFSClassifier
 from skgraft.boosting.regressor import GBFSRegressor
+from skgraft.boosting.selector import Ready
 from skgraft.matrix.threads import crew
 
 Array = NDArray[np.float64]
@@ -130,7 +131,7 @@ def gbfs_path(
         ready = template._prepare(X, y, sample_weight, (X_val, y_val, sample_weight_val), threads)  # noqa: SLF001
         if mus is None:
             top = largest_mu(ready.gains, ready.market.phi)
-            values = _default_mus(ready.problem, top, n_values)
+            values = _default_mus(ready, top, n_values)
             values = values * top if template.mu_scale == "absolute" else values
         else:
             values = _falling(mus)
@@ -208,15 +209,15 @@ def _falling(mus: ArrayLike) -> Array:
     return np.sort(values)[::-1]
 
 
-def _default_mus(problem: Problem, top: float, n_values: int) -> Array:
+def _default_mus(ready: Ready, top: float, n_values: int) -> Array:
     """Return shares of mu_max down to a quarter of what noise gains: about σ²·2·ln(50 d) for the best of d features."""
-    task = problem.task
+    problem, task = ready.problem, ready.problem.task
     scores = np.repeat(task.start()[:, None], task.y.size, axis=1)
     g, h = task.room()
     task.derivatives(scores, g, h, problem.crew)
     share = task.weight / task.total_weight
     variance = float((g * g @ share).max())
-    unit = task.total_weight / task.y.size  # noise grows with the weight of a row
+    unit = task.total_weight / ready.data.y.size  # noise grows with the weight of a row
     noise = unit * variance * 2.0 * np.log(50.0 * problem.grower.bins.layout.n_features)
     least = 0.25 * noise / top if top > 0.0 else 1e-3
     return np.geomspace(LARGEST_SHARE, float(np.clip(least, 1e-6, 0.5 * LARGEST_SHARE)), n_values)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from skgraft.boosting.bins import Layout, find_layout, store
+from skgraft.boosting.bins import (
+    Layout,
+    find_equal,
+    find_layout,
+    store,
+    take_rows,
+    with_rare_apart,
+)
 from skgraft.boosting.boost import Problem, Validation
 from skgraft.boosting.growth import Grower, Limits, quantise_weights
 from skgraft.boosting.losses import Task
@@ -67,13 +74,21 @@ def make_problem(
     if layout is None:
         weight = None if even else task.weight
         layout = find_layout(X, weight, settings.is_categorical, settings.max_bins, crew)
-    bins = store(X, layout, crew)
+    weights = quantise_weights(task.weight, task.y.size)
+    bins, rows = store(X, layout, crew), None
+    equal = find_equal(bins, task.y, crew)
+    if equal is not None:
+        rows = equal.firsts
+        bins = take_rows(bins, rows, crew)
+        task = replace(task, y=task.y[rows], weight=equal.added_up(task.weight))
+        weights = weights.added_up(equal)
     limits = Limits(settings.max_depth, settings.min_samples_leaf)
     return Problem(
-        grower=Grower(bins, limits, crew, screening=settings.screening != "off"),
+        grower=Grower(with_rare_apart(bins), limits, crew, screening=settings.screening != "off"),
         task=task,
-        weights=quantise_weights(task.weight, task.y.size),
+        weights=weights,
         crew=crew,
+        rows=rows,
         validation=None
         if validation is None
         else Validation(validation.X, validation.task(settings.loss, settings.n_outputs, settings.delta)),

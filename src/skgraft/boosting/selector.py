@@ -191,7 +191,8 @@ class BoostedSelector(SelectorMixin, BaseEstimator):
         else:
             mu_max, ensemble = self.mu_max_, deepcopy(resume[1])
             ensemble.forget_scores()
-            scores = np.ascontiguousarray(ensemble.forest.scores(ready.data.X, ready.problem.crew).T)
+            rows = slice(None) if ready.problem.rows is None else ready.problem.rows
+            scores = np.ascontiguousarray(ensemble.forest.scores(ready.data.X[rows], ready.problem.crew).T)
             if self.n_trees < len(ensemble.forest.rounds):
                 msg = (
                     f"n_trees={self.n_trees} is less than the {len(ensemble.forest.rounds)} trees that are already "

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
+from skgraft.boosting.bins.equal import find_equal, take_rows
 from skgraft.boosting.bins.layout import Categories, Layout, find_layout
-from skgraft.boosting.bins.storage import Bins, DenseBins, MixedBins, SparseBins, store
+from skgraft.boosting.bins.storage import Bins, DenseBins, MixedBins, SparseBins, store, with_rare_apart
 
-__all__ = ["Bins", "Categories", "DenseBins", "Layout", "MixedBins", "SparseBins", "find_layout", "store"]
+__all__ = [
+    "Bins",
+    "Categories",
+    "DenseBins",
+    "Layout",
+    "MixedBins",
+    "SparseBins",
+    "find_equal",
+    "find_layout",
+    "store",
+    "take_rows",
+    "with_rare_apart",
+]

@@ -198,3 +198,85 @@ def sparse_codes(starts, data, first, last, edges, edge_starts, n_bins, missing,
                 else:
                     b = m
             out[p] = np.uint8(a - low)
+
+
+# ------------------------------------------------------------------------------------------ equal rows
+#
+# The hash of a row is the sum of random numbers, one for each value that a cell can have.
+
+
+@njit(inline="always")
+def scramble(x):
+    """Return 64 bits that look like chance (Vigna's splitmix64)."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@njit(inline="always")
+def chance(f, b, which):
+    """Return a random number that belongs to bin b of column f."""
+    return scramble(np.uint64(0x9E3779B97F4A7C15) * np.uint64(512 * f + 2 * np.int64(b) + which + 1))
+
+
+@njit(cache=True, nogil=True)
+def hash_targets(y, step, hashes):
+    """Begin the hashes of rows 0, step, 2·step, ... with that of the target."""
+    bits = y.view(np.uint64)
+    for i in range(hashes.shape[1]):
+        hashes[0, i] = scramble(bits[i * step] + np.uint64(0x9E3779B97F4A7C15))
+        hashes[1, i] = scramble(hashes[0, i] + np.uint64(1))
+
+
+@njit(cache=True, nogil=True)
+def hash_dense(bins, step, first, last, hashes):
+    """Add the cells of dense columns to the hashes first:last."""
+    a, b = np.empty(256, np.uint64), np.empty(256, np.uint64)
+    h, k = hashes[0], hashes[1]
+    for f in range(bins.shape[0]):
+        for v in range(256):
+            a[v], b[v] = chance(f, v, 0), chance(f, v, 1)
+        x = bins[f]
+        for i in range(np.uint64(first), np.uint64(last)):
+            v = x[i * np.uint64(step)]
+            h[i] += a[v]
+            k[i] += b[v]
+
+
+@njit(cache=True, nogil=True)
+def hash_sparse(starts, rows, bins, zero, step, hashes):
+    """Add the stored cells of sparse columns, as far as they differ from the others."""
+    for f in range(zero.shape[0]):
+        for p in range(starts[f], starts[f + 1]):
+            r = np.int64(rows[p])
+            if bins[p] != zero[f] and r % step == 0:
+                hashes[0, r // step] += chance(f, bins[p], 0)
+                hashes[1, r // step] += chance(f, bins[p], 1)
+
+
+@njit(cache=True, nogil=True)
+def group_rows(hashes, kind, firsts):
+    """Give rows with the same hashes one number, by first appearance; -1 if there are more kinds than ``firsts`` holds.
+
+    Return how many kinds there are.
+    """
+    size = 64
+    while size < 2 * firsts.shape[0]:
+        size *= 2
+    table = np.full(size, -1, np.int32)
+    n = 0
+    for i in range(hashes.shape[1]):
+        at = hashes[0, i] & np.uint64(size - 1)
+        while True:
+            g = table[at]
+            if g < 0:
+                if n == firsts.shape[0]:
+                    return -1
+                table[at], firsts[n], kind[i] = n, i, n
+                n += 1
+                break
+            if hashes[0, i] == hashes[0, firsts[g]] and hashes[1, i] == hashes[1, firsts[g]]:
+                kind[i] = g
+                break
+            at = (at + np.uint64(1)) & np.uint64(size - 1)
+    return n

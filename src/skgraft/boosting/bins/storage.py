@@ -87,10 +87,10 @@ class MixedBins:
 Bins: TypeAlias = DenseBins | SparseBins | MixedBins
 
 
-def store(X: Any, layout: Layout, crew: Crew) -> Bins:
+def store(X: Any, layout: Layout, crew: Crew) -> DenseBins | SparseBins:
     """Look up the bin of every value of X."""
     if not sp.issparse(X):
-        return _with_rare_apart(DenseBins(layout, _dense_bins(X, layout, crew)))
+        return DenseBins(layout, _dense_bins(X, layout, crew))
     sparse = _sparse_bins(X, layout, crew)
     if X.nnz < SPARSE_BELOW * X.shape[0] * X.shape[1]:
         return sparse
@@ -141,10 +141,11 @@ def _sparse_bins(X: Any, layout: Layout, crew: Crew) -> SparseBins:
     return SparseBins(layout, X.shape[0], starts, X.indices.astype(np.uint32), out, zero)
 
 
-def _with_rare_apart(dense: DenseBins) -> Bins:
+def with_rare_apart(stored: DenseBins | SparseBins) -> Bins:
     """Store the columns sparse in which nearly all rows are in one bin, as in columns of zeros and few ones."""
-    bins, layout = dense.bins, dense.layout
-    n_rows = dense.n_rows
+    if isinstance(stored, SparseBins):
+        return stored
+    bins, layout, n_rows = stored.bins, stored.layout, stored.n_rows
     # a column that differs often from its first rows' commonest bin is not rare: most are told by a glance
     usual = np.array([np.bincount(column[:1000]).argmax() for column in bins], np.uint8)
     others = [
@@ -153,7 +154,7 @@ def _with_rare_apart(dense: DenseBins) -> Bins:
     ]
     is_rare = np.array(others) <= RARE_BELOW * n_rows
     if is_rare.sum() < LEAST_RARE:
-        return dense
+        return stored
     rare, rest = np.flatnonzero(is_rare), np.flatnonzero(~is_rare)
     rows = [np.flatnonzero(bins[f] != usual[f]).astype(np.uint32) for f in rare]
     starts = np.concatenate([[0], np.cumsum([each.size for each in rows], dtype=np.int64)])

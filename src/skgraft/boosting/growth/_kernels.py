@@ -1,9 +1,9 @@
 """Compiled search for splits.
 
 A histogram cell holds the rows of one bin: how many there are and the sum of their gradients, both whole numbers, so
-that a sum does not depend on the order of its terms and a difference is exact.  Where all rows weigh the same, both
-share one int64: the count above ``shift`` bits, the gradients below.  Otherwise there are two channels, Σ u·z and Σ u,
-and ``shift`` is 0.  Bins are uint8, features by rows; the last of the ``stride`` cells of a feature is that of missing
+that a sum does not depend on the order of its terms and a difference is exact.  Where they fit, both share one int64:
+the count, or the weight Σ u, above ``shift`` bits, the gradients Σ u·z below.  Otherwise they are two channels, and
+``shift`` is 0.  Bins are uint8, features by rows; the last of the ``stride`` cells of a feature is that of missing
 values.
 
 ``held`` is what a tree holds of its rows: gradients z in the order of X; entries, each a row number and its gradient,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from skgraft.boosting.bins.equal import Equal
 from skgraft.matrix.threads import Crew
 
 Array = NDArray[np.float64]
@@ -23,39 +24,47 @@ WHOLE = -1  # the side of the root, whose rows have no entries
 PIECE = 2**16  # rows that are added up before they join the rest: so sums do not depend on the threads
 GRADIENT_BITS = 24
 WEIGHT_BITS = 37  # of all rows together: with the gradient's, a sum stays within an int64
+LEAST_BITS = 12  # of a gradient in a packed cell
 
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """Weights as whole numbers of a unit: w_i = unit·u_i.
+    """Weights as whole numbers of a unit: w_i = unit·u_i, whose sum is ``total``.
 
     ``u`` is empty where all rows weigh one unit.
     """
 
     u: Whole
     unit: float
-    n_rows: int
+    total: int
 
     @cached_property
     def shift(self) -> int:
-        """Bits below the count in a packed cell; 0 where weights and gradients have a cell each."""
-        if self.u.size:
-            return 0
-        return min(44, 62 - _bits(self.n_rows))
+        """Bits below the weight in a packed cell; 0 where weights and gradients have a cell each."""
+        return _shift(self.total) if _packed_bits(self.total) >= LEAST_BITS else 0
 
     @property
     def channels(self) -> int:
         """Numbers in a cell."""
-        return 2 if self.u.size else 1
+        return 1 if self.shift else 2
 
     @property
     def gradient_bits(self) -> int:
         """Bits of a quantised gradient, so that the sum over all rows fits its part of a cell."""
-        return GRADIENT_BITS if self.u.size else min(GRADIENT_BITS, self.shift - _bits(self.n_rows) - 1)
+        return _packed_bits(self.total) if self.shift else GRADIENT_BITS
+
+    def added_up(self, equal: Equal) -> Weights:
+        """Return the weights of rows that stand for others."""
+        u = equal.added_up(self.u if self.u.size else np.ones(equal.kind.size))
+        return replace(self, u=u.astype(np.int64))  # exact, as all of them weigh less than 2^53 together
 
 
-def _bits(n: int) -> int:
-    return int(n).bit_length()
+def _shift(total: int) -> int:
+    return min(44, 62 - total.bit_length())
+
+
+def _packed_bits(total: int) -> int:
+    return min(GRADIENT_BITS, _shift(total) - total.bit_length() - 1)
 
 
 def quantise_weights(weight: Array | None, n_rows: int) -> Weights:
@@ -69,14 +78,20 @@ def quantise_weights(weight: Array | None, n_rows: int) -> Weights:
         Number of rows.
     """
     if weight is None or not n_rows:
-        return Weights(np.empty(0, np.int64), 1.0, n_rows)
+        return _equal_weights(1.0, n_rows)
     if (weight == weight[0]).all():
-        return Weights(np.empty(0, np.int64), float(weight[0]), n_rows)
-    total = float(weight.sum())
-    if (weight == np.rint(weight)).all() and total < 2.0**WEIGHT_BITS:
-        return Weights(weight.astype(np.int64), 1.0, n_rows)
-    unit = 2.0 ** np.ceil(np.log2(total) - WEIGHT_BITS + 1)
-    return Weights(np.maximum(1, np.rint(weight / unit)).astype(np.int64), float(unit), n_rows)
+        return _equal_weights(float(weight[0]), n_rows)
+    total, unit = float(weight.sum()), 1.0
+    if not (weight == np.rint(weight)).all() or total >= 2.0**WEIGHT_BITS:
+        unit = float(2.0 ** np.ceil(np.log2(total) - WEIGHT_BITS + 1))
+    u = np.maximum(1, np.rint(weight / unit)).astype(np.int64)
+    return Weights(u, unit, int(u.sum()))
+
+
+def _equal_weights(unit: float, n_rows: int) -> Weights:
+    weights = Weights(np.empty(0, np.int64), unit, n_rows)
+    # a cell with room for the sums of very many rows would leave too little to each gradient
+    return weights if weights.shift else Weights(np.ones(n_rows, np.int64), unit, n_rows)
 
 
 @dataclass(eq=False)
@@ -99,8 +114,7 @@ class Gradients:
     @property
     def least_gain(self) -> float:
         """A gain below which a split only follows rounding."""
-        u = self.weights.u
-        return 2.0**-40 * self.largest**2 * self.weights.unit * float(u.sum() if u.size else self.z.size)
+        return 2.0**-40 * self.largest**2 * self.weights.unit * self.weights.total
 
     def decode(self, total: Whole) -> tuple[float, float]:
         """Return Σ u·z and Σ u of a cell."""
