@@ -116,6 +116,7 @@ def same(a, b, X):
             assert_array_equal(tree.feature, its.feature)
             assert_array_equal(tree.threshold, its.threshold)
             assert_array_equal(tree.missing_left, its.missing_left)
+            assert_array_equal(tree.n_samples, its.n_samples)
             assert tree.categories == its.categories
             assert_allclose(tree.value, its.value, rtol=1e-9, atol=1e-12)
             assert_allclose(tree.gain, its.gain, rtol=1e-6)

@@ -210,9 +210,10 @@ class _Booster:
                 add_to_rows(self._scores[k], rows.held_of(leaves[at]), a, b, values[at])
 
         problem.crew.run(add, len(pieces), 2.0 * self._scores.shape[1])
-        problem.grower.end(rows)
         by_node = {leaf.index: value for leaf, value in zip(leaves, values, strict=True)}
-        return make_tree(grown, by_node, problem.grower.bins.layout, problem.names, problem.labels)
+        tree = make_tree(grown, by_node, problem.grower.bins.layout, problem.names, problem.labels)
+        problem.grower.end(rows)
+        return tree
 
     def _leaf_values(self, k: int, grown: Grown, pieces: list[Piece]) -> list[float]:
         from skgraft.boosting._kernels import leaf_sums

@@ -152,7 +152,6 @@ def make_tree(grown: Grown, values: dict[int, float], layout: Layout, names: Any
             threshold[k] = layout.threshold(split.feature, int(split.goes_left[: layout.missing].sum()) - 1)
     for k, leaf_value in values.items():
         value[k] = leaf_value
-    n_samples = np.array([node.n_rows for node in grown.nodes])
     return Tree(
         feature=feature,
         threshold=threshold,
@@ -163,7 +162,7 @@ def make_tree(grown: Grown, values: dict[int, float], layout: Layout, names: Any
         missing_seen=missing_seen,
         categories=categories,
         gain=gain,
-        n_samples=n_samples,
+        n_samples=grown.n_samples(),
         goes_left=goes_left,
         names=names,
     )

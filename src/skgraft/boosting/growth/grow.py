@@ -46,6 +46,15 @@ class Grown:
         """Whether nothing was split."""
         return not self.splits
 
+    def n_samples(self) -> NDArray[np.int64]:
+        """Return how many training rows each node has."""
+        counts = np.zeros(len(self.nodes), np.int64)
+        for leaf in self.leaves:
+            counts[leaf.index] = self.rows.count(leaf)
+        for index in sorted(self.children, reverse=True):
+            counts[index] = counts[list(self.children[index])].sum()
+        return counts
+
 
 @dataclass(frozen=True, eq=False)
 class Table:

@@ -31,12 +31,13 @@ LEAST_BITS = 12  # of a gradient in a packed cell
 class Weights:
     """Weights as whole numbers of a unit: w_i = unit·u_i, whose sum is ``total``.
 
-    ``u`` is empty where all rows weigh one unit.
+    ``u`` is empty where all rows weigh one unit, and ``counts`` where every row stands for itself alone.
     """
 
     u: Whole
     unit: float
     total: int
+    counts: Whole = field(default_factory=lambda: np.empty(0, np.int64))
 
     @cached_property
     def shift(self) -> int:
@@ -55,8 +56,10 @@ class Weights:
 
     def added_up(self, equal: Equal) -> Weights:
         """Return the weights of rows that stand for others."""
-        u = equal.added_up(self.u if self.u.size else np.ones(equal.kind.size))
-        return replace(self, u=u.astype(np.int64))  # exact, as all of them weigh less than 2^53 together
+        counts = np.bincount(equal.kind)
+        # exact, as all of them weigh less than 2^53 together
+        u = equal.added_up(self.u).astype(np.int64) if self.u.size else counts
+        return replace(self, u=u, counts=counts)
 
 
 def _shift(total: int) -> int:
@@ -334,6 +337,14 @@ class Rows:
         _, entries, u, _ = self.held_of(left)
         weight = float(u[entries[left.start : left.stop] >> np.uint64(32)].sum()) if u.size else left.n_rows
         return 2 * weight >= node.weight
+
+    def count(self, node: Node) -> int:
+        """Return how many training rows a node has, those that others stand for included."""
+        counts = self.gradients.weights.counts
+        if not counts.size:
+            return node.n_rows
+        _, entries, _, whole = self.held_of(node)
+        return int((counts if whole else counts[entries[node.start : node.stop] >> np.uint64(32)]).sum())
 
     def gradients_of(self, node: Node) -> NDArray[np.int32]:
         """Return the quantised gradients of a node's rows, in their order."""
