@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -92,6 +93,18 @@ def _skgraft(**parameters: Any) -> Fit:
         return Fitted(lambda X: model.predict_proba(X)[:, 1], lambda: int(np.sum(model.support_)), list(ends.values()))
 
     return fit
+
+
+def _apart(problem: Problem, trees: int, threads: int, root_gain: float) -> Fitted:
+    """Let no row stand for others; this child has no other use for the module."""
+    from skgraft.boosting.bins import equal
+
+    equal.LEAST_ROWS = sys.maxsize
+    return _skgraft()(problem, trees, threads, root_gain)
+
+
+def _has_equal_rows(problem: Problem) -> str | None:
+    return None if problem.repeats else "–"
 
 
 # --------------------------------------------------------------------------------------------------- peers
@@ -193,6 +206,7 @@ LIGHTGBM = "LightGBM CEGB"
 BOOSTERS = (
     SKGRAFT,
     Booster("skgraft, no screening", "skgraft.boosting", _skgraft(screening="off"), selects=True),
+    Booster("skgraft, equal rows apart", "skgraft.boosting", _apart, _has_equal_rows, selects=True),
     Booster("skgraft, adaptive", "skgraft.boosting", _skgraft(screening="adaptive"), selects=True),
     Booster(LIGHTGBM, "lightgbm", _lightgbm(priced=True), selects=True),
     Booster("LightGBM", "lightgbm", _lightgbm(priced=False)),

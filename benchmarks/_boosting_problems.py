@@ -22,7 +22,7 @@ class Problem:
 
     ``X`` lies by rows, dense in float32 or as CSR: every contestant gets the same array.  A feature's price is
     ``share`` of the best gain that a first split has, as each contestant counts gains.  ``trees`` is how many are
-    grown.
+    grown.  ``repeats`` says that many rows are equal.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Problem:
     relevant: NDArray[np.intp]
     share: float = 0.05
     trees: int = 100
+    repeats: bool = False
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -135,7 +136,8 @@ def connections(n: int, *, trees: int = 30) -> Problem:
     X, X_test = train.data.astype(np.float32), test.data.astype(np.float32)
     y, y_test = ((part.target != normal).astype(np.int64) for part in (train, test))
     every = np.arange(X.shape[1], dtype=np.intp)
-    return Problem(f"kddcup99 {n:,} x {X.shape[1]}", X[drawn], y[drawn], X_test, y_test, every, 0.001, trees)
+    name = f"kddcup99 {n:,} x {X.shape[1]}"
+    return Problem(name, X[drawn], y[drawn], X_test, y_test, every, 0.001, trees, repeats=True)
 
 
 Maker = Callable[[], Problem]

@@ -189,6 +189,7 @@ def _short(cell: dict[str, Any]) -> str:
 
 # -------------------------------------------------------------------------------------------------- tables
 
+NOT_THERE: dict[str, Any] = {"state": "excused", "reason": "–"}
 TITLES = {
     "": "whole fit, binning included",
     "_first": "binning and the first tree",
@@ -213,6 +214,12 @@ def render(rows: Sequence[dict[str, Any]]) -> str:
     return "\n\n".join(parts)
 
 
+def _names(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the contestants of any row, in the order of the longest."""
+    longest_first = sorted(rows, key=lambda row: -len(row["solvers"]))
+    return list(dict.fromkeys(name for row in longest_first for name in row["solvers"]))
+
+
 def _has(ours: dict[str, Any], clock: str) -> bool:
     """Whether there is such a time of ours, or else a state to be told."""
     return clock in ours or ours["state"] != "timed"
@@ -230,12 +237,12 @@ def _rivals(row: dict[str, Any], clock: str) -> dict[str, Any]:
 
 def times(rows: Sequence[dict[str, Any]], clock: str) -> str:
     """Return a table: our time, and the others' with how many times as long they take."""
-    names = [name for name in rows[0]["solvers"] if name != _table.OURS]
-    names = [name for name in names if any(clock in row["solvers"][name] for row in rows)]
+    names = [name for name in _names(rows) if name != _table.OURS]
+    names = [name for name in names if any(clock in row["solvers"].get(name, NOT_THERE) for row in rows)]
     body = []
     for row in rows:
         ours = row["solvers"][_table.OURS]
-        cells = [_time(row["solvers"][name], ours, clock) for name in names]
+        cells = [_time(row["solvers"].get(name, NOT_THERE), ours, clock) for name in names]
         own = _table.own_cell(ours, clock) if _has(ours, clock) else "–"
         body.append([row["problem"], own, *cells, _against(row, clock)])
     header = ["problem", _table.OURS, *[f"{name} ≈" if name == "random forest" else name for name in names]]
@@ -255,10 +262,10 @@ def _against(row: dict[str, Any], clock: str) -> str:
 
 def worth(rows: Sequence[dict[str, Any]]) -> str:
     """Return the table of log losses, the least of a row in bold, and numbers of features."""
-    names = [name for name in rows[0]["solvers"] if name != "random forest"]
+    names = [name for name in _names(rows) if name != "random forest"]
     body = []
     for row in rows:
-        found = {name: row["solvers"][name] for name in names}
+        found = {name: row["solvers"].get(name, NOT_THERE) for name in names}
         least = min((cell["loss"] for cell in found.values() if "loss" in cell), default=0.0)
         texts = [
             _loss(cell, least) if "loss" in cell else str(cell.get("reason", cell["state"])) for cell in found.values()

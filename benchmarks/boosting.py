@@ -57,8 +57,10 @@ def _header(stored: dict[str, Any]) -> str:
         "LightGBM with `cegb_penalty_feature_coupled`; CatBoost has `first_feature_use_penalties`, with symmetric "
         "trees, its own kind, and depthwise ones, everybody else's. "
         "Prices are the same share of the best first gain in each one's own measure; CatBoost's measure makes that a "
-        "rough equality. skgraft's default is exact screening; *adaptive* is not exact. LightGBM, "
-        "HistGradientBoosting and the forest use all features: no selection comes with their time."
+        "rough equality. skgraft's default is exact screening; *adaptive* is not exact. The rows of kddcup99 are drawn "
+        "with repetition, and skgraft lets one of them stand for all that are equal to it; *equal rows apart* is how "
+        "it does without. LightGBM, HistGradientBoosting and the forest use all features: no selection comes with "
+        "their time."
     )
 
 
