@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skgraft.boosting import _kernels as row_kernels
 from skgraft.boosting.bins import _kernels as bin_kernels
-from skgraft.boosting.bins import find_layout, store
+from skgraft.boosting.bins import find_layout, store, with_rare_apart
 from skgraft.boosting.growth import _kernels as kernels
 from skgraft.boosting.growth import quantise_weights
 from skgraft.boosting.growth.rows import Cut, Rows
@@ -408,3 +409,23 @@ def test_predictions_follow_the_trees():
     )  # fmt: skip
     row_kernels.add_trees(X, 0, 50, *arguments, out)
     assert_array_equal(out[:, 0], np.where(np.isnan(X[:, 1]) | (X[:, 1] <= 0.2), 1.5, -2.5))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_columns_with_too_few_entries_for_a_leaf_are_not_searched(weighted):
+    r = rng(0)
+    X = sp.csc_matrix(
+        np.where(r.uniform(size=(400, 30)) < np.linspace(0.0, 0.08, 30), r.integers(1, 4, (400, 30)), 0.0)
+    )
+    u = r.integers(1, 4, 400) if weighted else np.empty(0, np.int64)
+    bins = store(X, find_layout(X, None, np.zeros(30, bool), 255, ALONE), ALONE)
+    filled = (u if weighted else np.ones(400)) @ (X.toarray() != 0)
+    for least in (1.0, 20.0, 20.5):
+        assert_array_equal(bins.may_split(u, least, ALONE), (filled >= least) & (bins.layout.n_bins > 0))
+    # where the other rows are not zeros, and some columns are dense
+    dense = np.column_stack([7.0 - X.toarray(), np.arange(400.0)])
+    mixed = with_rare_apart(store(dense, find_layout(dense, None, np.zeros(31, bool), 255, ALONE), ALONE))
+    may = mixed.may_split(u, 20.0, ALONE)
+    assert 8 <= mixed.is_sparse.sum() < 31
+    assert_array_equal(may[mixed.is_sparse], (filled >= 20.0)[mixed.is_sparse[:30]])
+    assert_array_equal(may[~mixed.is_sparse], True)

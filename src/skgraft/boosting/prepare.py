@@ -84,7 +84,7 @@ def make_problem(
         weights = weights.added_up(equal)
     limits = Limits(settings.max_depth, settings.min_samples_leaf)
     return Problem(
-        grower=Grower(with_rare_apart(bins), limits, crew, screening=settings.screening != "off"),
+        grower=Grower(with_rare_apart(bins), limits, weights, crew, screening=settings.screening != "off"),
         task=task,
         weights=weights,
         crew=crew,

@@ -200,6 +200,17 @@ def sparse_codes(starts, data, first, last, edges, edge_starts, n_bins, missing,
             out[p] = np.uint8(a - low)
 
 
+@njit(cache=True, nogil=True)
+def filled_weights(starts, rows, bins, zero, first, last, u, out):
+    """Write what the entries of sparse columns weigh that are not in the bin of all other rows; no u means one each."""
+    for f in range(first, last):
+        total = np.int64(0)
+        for p in range(starts[f], starts[f + 1]):
+            if bins[p] != zero[f]:
+                total += u[rows[p]] if u.shape[0] > 0 else 1
+        out[f] = total
+
+
 # ------------------------------------------------------------------------------------------ equal rows
 #
 # The hash of a row is the sum of random numbers, one for each value that a cell can have.

@@ -43,6 +43,10 @@ class DenseBins:
         """Return the bins of one feature."""
         return self.bins[feature]
 
+    def may_split(self, u: NDArray[np.int64], least: float, crew: Crew) -> NDArray[np.bool_]:  # noqa: ARG002
+        """Whether each feature has known values."""
+        return self.layout.n_bins > 0
+
 
 @dataclass(frozen=True, eq=False)
 class SparseBins:
@@ -61,6 +65,21 @@ class SparseBins:
         entries = slice(self.starts[feature], self.starts[feature + 1])
         out[self.rows[entries]] = self.bins[entries]
         return out
+
+    def may_split(self, u: NDArray[np.int64], least: float, crew: Crew) -> NDArray[np.bool_]:
+        """Whether the entries of each feature weigh enough for a leaf; one side of every split has only such rows.
+
+        ``u`` are the weights of the rows, none if each weighs one.
+        """
+        from skgraft.boosting.bins._kernels import filled_weights
+
+        filled = np.empty(self.layout.n_features, np.int64)
+
+        def add_up(first: int, last: int) -> None:
+            filled_weights(self.starts, self.rows, self.bins, self.zero, first, last, u, filled)
+
+        crew.run(add_up, filled.size, 2.0 * self.rows.size)
+        return (self.layout.n_bins > 0) & (filled >= least)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +101,13 @@ class MixedBins:
         """Return the bins of one feature."""
         kind = self.sparse if self.is_sparse[feature] else self.dense
         return kind.column(int(self.place[feature]))
+
+    def may_split(self, u: NDArray[np.int64], least: float, crew: Crew) -> NDArray[np.bool_]:
+        """Whether there may be a split of each feature with a weight of ``least`` on both sides."""
+        out = np.empty(self.layout.n_features, bool)
+        for its, kind in ((~self.is_sparse, self.dense), (self.is_sparse, self.sparse)):
+            out[its] = kind.may_split(u, least, crew)
+        return out
 
 
 Bins: TypeAlias = DenseBins | SparseBins | MixedBins

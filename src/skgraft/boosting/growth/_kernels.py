@@ -498,6 +498,18 @@ def search_pairs(
                     stored[at, slots[far]] = other
 
 
+@njit(inline="always")
+def least_filled(bar, reach, total_u, min_leaf):
+    """Return what the stored entries of a feature must weigh at a node for a split to be possible and to gain ``bar``.
+
+    One side of every split has stored entries alone.  If it weighs w, V is at most w·reach there, and the gain at most
+    w·reach²·u/(u - w).
+    """
+    if bar <= 0.0:
+        return min_leaf
+    return max(min_leaf, bar * total_u / (reach * reach * total_u + bar) * (1.0 - 1e-6))
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def search_sparse(
     starts, indices, bins, zero_bin, features, first, last, node_of, slots, held, totals, n_bins, categorical, stride,
@@ -513,20 +525,23 @@ def search_sparse(
     n_nodes = gains.shape[0]
     cells = np.empty((channels, (n_nodes + 1) * stride), np.int64)
     room = make_room(channels)
+    total_qs, total_us = np.empty(n_nodes), np.empty(n_nodes)
+    for k in range(n_nodes):
+        total_qs[k], total_us[k] = decode(totals, shift, k)
     for f in range(first, last):
         feature = features[f]
         last_bin = np.uint64(n_bins[feature])  # here that of missing values: few bins shall take few cells
         size = n_bins[feature] + 1
         width = np.uint64(size)
+        zero = min(np.int64(zero_bin[feature]), size - 1)
         for c in range(channels):
             h = cells[c]
             for k in range((n_nodes + 1) * size):
                 h[k] = 0
-            for p in range(starts[feature], starts[feature + 1]):
+            for p in range(np.uint64(starts[feature]), np.uint64(starts[feature + 1])):
                 r = indices[p]
                 at = np.uint64(slots[node_of[r]]) * width + min(np.uint64(bins[p]), last_bin)
                 h[at] += amount(z[r], r, u, shift, c)
-            zero = min(np.int64(zero_bin[feature]), size - 1)
             for k in range(n_nodes):
                 total = totals[c, k]
                 for b in range(k * size, (k + 1) * size):
@@ -534,13 +549,16 @@ def search_sparse(
                 h[k * size + zero] += total
         few = n_bins[feature] <= FEW and not categorical[feature]
         for k in range(n_nodes):
-            if few and cells[channels - 1, k * size + size - 1] == 0:
-                total_q, total_u = decode(totals, shift, k)
+            bar = prices[f] + bests[k]
+            _, zeros = decode(cells, shift, k * size + zero)
+            if total_us[k] - zeros < least_filled(bar, max(rises[k], falls[k]), total_us[k], min_leaf):
+                gains[k, f], codes[k, f] = max(bar, 0.0), -1
+            elif few and cells[channels - 1, k * size + size - 1] == 0:
                 gains[k, f], codes[k, f] = best_of_few(
-                    cells, k * size, n_bins[feature], total_q, total_u, shift, min_leaf
+                    cells, k * size, n_bins[feature], total_qs[k], total_us[k], shift, min_leaf
                 )
-                continue
-            gains[k, f], codes[k, f] = best_split(
-                cells, k * size, n_bins[feature], categorical[feature], size, totals, k, shift, min_leaf,
-                prices[f] + bests[k], rises[k], falls[k], room,
-            )  # fmt: skip
+            else:
+                gains[k, f], codes[k, f] = best_split(
+                    cells, k * size, n_bins[feature], categorical[feature], size, totals, k, shift, min_leaf,
+                    bar, rises[k], falls[k], room,
+                )  # fmt: skip

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skgraft.boosting.bins import Bins
-from skgraft.boosting.growth.rows import Cut, Gradients, Node, Parted, Room, Rows
+from skgraft.boosting.growth.rows import Cut, Gradients, Node, Parted, Room, Rows, Weights
 from skgraft.boosting.growth.screening import MOST_OF_LARGE, MOST_SURVIVORS, Screen
 from skgraft.boosting.growth.search import EXACT, SUBTRACT_FROM, Bars, Limits, Search, make_search
 from skgraft.boosting.market import Change, Market
@@ -64,19 +65,57 @@ class Table:
     gains: Array
     codes: NDArray[np.int32]
 
+    def with_splits(self) -> Table:
+        """Return the features that have a split, which are few where most do not reach a bar; the first, if none."""
+        some = np.flatnonzero(self.codes >= 0)
+        if 4 * some.size > self.features.size:
+            return self
+        some = some if some.size else np.zeros(1, np.intp)
+        return Table(self.features[some], self.gains[some], self.codes[some])
+
+
+class Kinds(NamedTuple):
+    """Features by what they cost: free from the start of a tree, free since then, and priced, with their prices."""
+
+    price: Array
+    free: Index
+    freed: Index
+    priced: Index
+    costs: Array
+
+
+def tell_apart(price: Array, searchable: NDArray[np.bool_], may: NDArray[np.bool_], free: Index | None = None) -> Kinds:
+    """Sort features by their prices; ``free`` are those that were free at the start of the tree, if that is over."""
+    is_free = (price == 0.0) & searchable
+    priced = np.flatnonzero((price > 0.0) & (price < np.inf) & may)
+    if free is None:
+        return Kinds(price, np.flatnonzero(is_free), np.empty(0, np.intp), priced, price[priced])
+    still = free[is_free[free]]
+    is_free[still] = False
+    return Kinds(price, still, np.flatnonzero(is_free), priced, price[priced])
+
 
 class Grower:
     """Grows trees over the same bins."""
 
-    def __init__(self, bins: Bins, limits: Limits, crew: Crew, *, screening: bool) -> None:
+    def __init__(self, bins: Bins, limits: Limits, weights: Weights, crew: Crew, *, screening: bool) -> None:
         self.bins = bins
         self.crew = crew
         self._limits = limits
         self._search: Search = make_search(bins, limits, crew)
         layout = bins.layout
-        self._searchable = layout.n_bins > 0
+        self._searchable = bins.may_split(weights.u, limits.min_samples_leaf / weights.unit, crew)
         self.screen = Screen(layout.n_features, layout.is_categorical) if screening else None
         self._rooms: list[Room] = []
+        self._last_kinds: Kinds | None = None
+
+    def kinds(self, price: Array, pool: NDArray[np.bool_] | None) -> Kinds:
+        """Return the kinds of features at the start of a tree; where nothing was bought they are those of the last."""
+        if pool is not None:
+            return tell_apart(price, self._searchable, self._searchable & pool)
+        if self._last_kinds is None or self._last_kinds.price is not price:
+            self._last_kinds = tell_apart(price, self._searchable, self._searchable)
+        return self._last_kinds
 
     def begin(self, gradients: Gradients) -> Rows:
         """Return the rows of a new tree, in a room that is free."""
@@ -146,7 +185,7 @@ class _Growth:
         self._search.begin(self._rows)
         if grower.screen is not None:
             grower.screen.begin(at[1])
-        self._free_at_start = np.flatnonzero((market.price == 0.0) & grower._searchable)  # noqa: SLF001
+        self._kinds = grower.kinds(market.price, pool)
         self._grown = Grown(self._rows, [self._rows.root(at[1])])
 
     def run(self) -> Grown:
@@ -184,16 +223,13 @@ class _Growth:
     def _tables(self, nodes: list[Node], *, keep: bool, again: bool = False) -> list[list[Table]]:
         """Search the free features at every node, and the others where they may win."""
         tables: list[list[Table]] = [[] for _ in nodes]
-        price = self._market.price
-        free = (price == 0.0) & self._grower._searchable  # noqa: SLF001
-        old = self._free_at_start[free[self._free_at_start]]
-        fresh = free.copy()
-        fresh[old] = False
-        self._add(tables, old, nodes, None if again else "free", keep=keep)
-        self._add(tables, np.flatnonzero(fresh), nodes)
-        priced = np.flatnonzero((price > 0.0) & (price < np.inf) & self._may)
-        if priced.size:
-            self._add_priced(tables, priced, nodes, keep=keep, again=again)
+        if self._kinds.price is not self._market.price:
+            free = self._kinds.free
+            self._kinds = tell_apart(self._market.price, self._grower._searchable, self._may, free)  # noqa: SLF001
+        self._add(tables, self._kinds.free, nodes, None if again else "free", keep=keep)
+        self._add(tables, self._kinds.freed, nodes)
+        if self._kinds.priced.size:
+            self._add_priced(tables, nodes, keep=keep, again=again)
         return tables
 
     def _add(
@@ -211,12 +247,10 @@ class _Growth:
             for k in range(len(nodes)):
                 tables[k].append(Table(features, gains[k], codes[k]))
 
-    def _add_priced(
-        self, tables: list[list[Table]], priced: Index, nodes: list[Node], *, keep: bool, again: bool
-    ) -> None:
+    def _add_priced(self, tables: list[list[Table]], nodes: list[Node], *, keep: bool, again: bool) -> None:
         screen = self._grower.screen
-        price = self._market.price
-        lowest = price[priced].min()
+        price, priced, costs = self._kinds.price, self._kinds.priced, self._kinds.costs
+        lowest = costs.min()
         everywhere = []
         bests = np.zeros(len(nodes))
         lasting = [screen is None or self._pool is not None or screen.is_lasting(node) for node in nodes]
@@ -235,11 +269,11 @@ class _Growth:
         # what is remembered must be what a feature gains, not only that it is too little
         bars = EXACT
         if not all(lasting[k] for k in everywhere):
-            bars = Bars(price[priced], np.array([np.nan if lasting[k] else bests[k] for k in everywhere]))
+            bars = Bars(costs, np.array([np.nan if lasting[k] else bests[k] for k in everywhere]))
         found: list[list[Table]] = [[] for _ in everywhere]
         self._add(found, priced, [nodes[k] for k in everywhere], None if again else "priced", keep=keep, bars=bars)
         for k, (table,) in zip(everywhere, found, strict=True):
-            tables[k].append(table)
+            tables[k].append(table.with_splits())
             if self._pool is not None and nodes[k].parent is None:
                 self._grown.root_gains = table.features, table.gains
             if screen is not None and self._pool is None and lasting[k]:
