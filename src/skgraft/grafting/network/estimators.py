@@ -21,6 +21,7 @@ from skgraft.grafting.network.fit import NetworkFit, fit_network
 from skgraft.grafting.network.prepare import Given, Prepared, prepare, standardized_rows
 from skgraft.grafting.network.wiring import scores
 from skgraft.grafting.threads import threads
+from skgraft.matrix.rows import merge_rows
 from skgraft.matrix.table import read_new, read_training, sample_weights
 
 Array = NDArray[np.float64]
@@ -74,6 +75,10 @@ class _GraftedNetwork(SelectorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def _arranged(self, X: Any, y: NDArray[Any], weight: Array) -> tuple[Any, NDArray[Any], Array]:
+        """Return the rows in an order of their own; as they are where some are held out, which their order decides."""
+        return (X, y, weight) if self.early_stopping else merge_rows(X, y, weight)
 
     def _grow(self, given: Given) -> None:
         """Grow the network and set every fitted attribute that classes and numbers share."""
@@ -379,7 +384,8 @@ class MLPGraftClassifier(ClassProbabilities, _GraftedNetwork):
         y : array-like of shape (n_samples,)
             Classes.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the samples; a weight of two is the same as a repetition.
+            Weights of the samples; a weight of two is the same as a repetition.  Up to ten million cells, and without
+            early stopping, this holds to the last bit, for rows in any order.
 
         Returns
         -------
@@ -390,6 +396,7 @@ class MLPGraftClassifier(ClassProbabilities, _GraftedNetwork):
         classes, codes, weight = read_classes(y, sample_weights(sample_weight, X), self.class_weight)
         self.classes_ = classes
         self.loss_ = self.loss if self.loss != "auto" else ("logistic" if classes.size == 2 else "multinomial")
+        X, codes, weight = self._arranged(X, codes, weight)
         self._grow(Given(X, encode_classes(codes, classes.size, self.loss_), weight, self.loss_, strata=codes))
         return self
 
@@ -540,7 +547,8 @@ class MLPGraftRegressor(RegressorMixin, _GraftedNetwork):
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the samples; a weight of two is the same as a repetition.
+            Weights of the samples; a weight of two is the same as a repetition.  Up to ten million cells, and without
+            early stopping, this holds to the last bit, for rows in any order.
 
         Returns
         -------
@@ -550,11 +558,10 @@ class MLPGraftRegressor(RegressorMixin, _GraftedNetwork):
         X, y = read_training(self, X, y)
         weight = sample_weights(sample_weight, X)
         self.loss_ = "squared" if self.loss == "auto" else self.loss
-        self._offset, self._unit = 0.0, 1.0
         if self.loss_ == "poisson":
             require_counts(y, weight)
-        else:
-            self._offset, self._unit = _moments(y, weight)
+        X, y, weight = self._arranged(X, y, weight)
+        self._offset, self._unit = (0.0, 1.0) if self.loss_ == "poisson" else _moments(y, weight)
         target = (y - self._offset) / self._unit
         self._grow(Given(X, target[:, None], weight, self.loss_, delta=float(self.delta) / self._unit))
         return self
