@@ -13,6 +13,7 @@ from skgraft.boosting.bins import find_layout, store, with_rare_apart
 from skgraft.boosting.growth import _kernels as kernels
 from skgraft.boosting.growth import quantise_weights
 from skgraft.boosting.growth.rows import Cut, Rows
+from skgraft.boosting.growth.search import make_rooms
 from skgraft.boosting.losses import Task, quantise_gradients
 from skgraft.criterion.losses import make_loss
 from skgraft.matrix.threads import ALONE, crew
@@ -138,10 +139,10 @@ def test_searches_find_the_best_gain(weighted, n):
     gains, codes = np.empty((2, d)), np.empty((2, d), np.int32)
     shift = gradients.weights.shift
     stored = np.empty((d, 2, len(values), stride), np.int64)
-    features, slots = np.arange(d), np.arange(2)
+    features, slots, rooms = np.arange(d), np.arange(2), make_rooms(len(values), 1024)
     kernels.search_nodes(
         x, features, 0, d, held(gradients, order), starts, stops, flags, totals, bins, flags, stride, shift, 2.0,
-        np.zeros(d), np.zeros(2), np.zeros(2), np.zeros(2), features, slots, stored, gains, codes,
+        np.zeros(d), np.zeros(2), np.zeros(2), np.zeros(2), features, slots, stored, rooms, gains, codes,
     )  # fmt: skip
     for f in range(d):
         for k in range(2):
@@ -154,7 +155,7 @@ def test_searches_find_the_best_gain(weighted, n):
         kernels.search_nodes(
             x, features, first, last, held(gradients, order), starts, stops, flags, totals, bins, flags, stride, shift,
             2.0, np.zeros(d), np.zeros(2), np.zeros(2), np.zeros(2), features, slots, np.empty_like(stored),
-            by_pieces, codes_by_pieces,
+            rooms, by_pieces, codes_by_pieces,
         )  # fmt: skip
     assert_array_equal(by_pieces, gains)
     assert_array_equal(codes_by_pieces, codes)
@@ -165,7 +166,7 @@ def test_searches_find_the_best_gain(weighted, n):
     no_bar = np.zeros(d), np.zeros(2), np.zeros(2), np.zeros(2)
     kernels.search_pairs(
         x, features, 0, d, held(gradients, order), starts[:1], stops[:1], small, totals, bins, flags, stride, shift,
-        2.0, *no_bar, features, np.array([0]), parents, slots, np.empty_like(stored), again, codes_again,
+        2.0, *no_bar, features, np.array([0]), parents, slots, np.empty_like(stored), rooms, again, codes_again,
     )  # fmt: skip
     assert_array_equal(again, gains)
     assert_array_equal(codes_again, codes)
@@ -182,7 +183,7 @@ def test_what_is_said_not_to_reach_a_bar_does_not(weighted, skewed, missing, n):
     gradients = quantise_gradients(g + 0.01 * rng(2).normal(size=n), gradients.weights, None, ALONE)
     x[0] = np.argsort(np.argsort(gradients.z)) * 250 // n
     d, stride, features = 200, 251, np.arange(200)
-    order = np.arange(n, dtype=np.uint32)
+    order, rooms = np.arange(n, dtype=np.uint32), make_rooms(gradients.weights.channels, 1024)
     totals = amounts(gradients).sum(axis=1, keepdims=True)
     whole = np.array([0]), np.array([n])
     mean = np.divide(*gradients.decode(totals[:, 0]))
@@ -193,7 +194,7 @@ def test_what_is_said_not_to_reach_a_bar_does_not(weighted, skewed, missing, n):
         kernels.search_nodes(
             x, features, 0, d, held(gradients, order), *whole, np.full(d, siftable), totals,
             np.full(d, 250, np.int32), np.zeros(d, bool), stride, gradients.weights.shift, 2.0, np.full(d, bar),
-            np.zeros(1), rise, fall, features, np.array([-1]), np.empty((0, 0, 0, 0), np.int64), gains, codes,
+            np.zeros(1), rise, fall, features, np.array([-1]), np.empty((0, 0, 0, 0), np.int64), rooms, gains, codes,
         )  # fmt: skip
         return gains[0], codes[0]
 
@@ -223,7 +224,7 @@ def test_a_set_of_categories_is_the_best_of_all_sets(weighted):
         cells[:, :stride] = histogram(x[f], amounts(gradients), stride)
         gain, _ = kernels.best_split(
             cells, 0, 5, True, stride, totals, 0, gradients.weights.shift, 1.0,
-            0.0, 0.0, 0.0, kernels.make_room(len(cells)),
+            0.0, 0.0, 0.0, make_rooms(len(cells), 1024)[-1],
         )  # fmt: skip
         every = [set_ for k in range(1, 6) for set_ in combinations(range(6), k)]
         best = max(gain_of(gradients.z, u, np.isin(x[f], set_)) for set_ in every if 0 < np.isin(x[f], set_).sum() < 80)

@@ -71,6 +71,10 @@ class SparseBins:
 
         ``u`` are the weights of the rows, none if each weighs one.
         """
+        return (self.layout.n_bins > 0) & (self.filled(u, crew) >= least)
+
+    def filled(self, u: NDArray[np.int64], crew: Crew) -> NDArray[np.int64]:
+        """Return what the rows weigh that are not in a column's bin of all other rows."""
         from skgraft.boosting.bins._kernels import filled_weights
 
         filled = np.empty(self.layout.n_features, np.int64)
@@ -79,7 +83,7 @@ class SparseBins:
             filled_weights(self.starts, self.rows, self.bins, self.zero, first, last, u, filled)
 
         crew.run(add_up, filled.size, 2.0 * self.rows.size)
-        return (self.layout.n_bins > 0) & (filled >= least)
+        return filled
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,10 +15,16 @@ Unsigned indices are no accident: numba asks of signed ones whether they count f
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numba import njit
 
 from skgraft.boosting._kernels import amount, gradient_at, row_at
+
+# Without numba's memory management: counting references to views in an inner loop took a quarter of a search, and more
+# where threads count those to the same arrays.  So nothing is allocated here; callers bring the room.
+kernel = partial(njit, cache=True, nogil=True, _nrt=False)
 
 # There are no NaN or infinities in a histogram, so comparisons may be done by vectors; but sums and products stay in
 # their order, since a gain must come out the same from every kernel.
@@ -28,9 +34,11 @@ MANY = 12  # blocks beyond which it is simpler to go through all bins
 CHUNK = 32  # scores that are looked through at once
 FEW = 32  # bins that are gone through one by one rather than by vectors
 LEAST_TO_SIFT, MOST_TO_SIFT = 64, 500  # bins of a feature and rows of a node
+FIELD = 16  # bits of a quarter of a word
+LOWEST = np.uint64(2**FIELD - 1)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
+@kernel(error_model="numpy", fastmath=FLAGS)
 def decode_pair(q, u, shift):
     """Return the sum of gradients and the weight of one cell."""
     if shift == 0:
@@ -41,13 +49,13 @@ def decode_pair(q, u, shift):
     return np.float64(low), np.float64((q - low) >> shift)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
+@kernel(error_model="numpy", fastmath=FLAGS)
 def decode(cells, shift, k):
     """Return the sum of gradients and the weight of cell k."""
     return decode_pair(cells[0, k], cells[cells.shape[0] - 1, k], shift)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
+@kernel(error_model="numpy", fastmath=FLAGS)
 def accumulate(cells, at, n_bins, left, order, compact):
     """Add up the cells from the left; if ``compact``, list only bins that have rows.  Return how many are listed."""
     if compact:
@@ -68,7 +76,7 @@ def accumulate(cells, at, n_bins, left, order, compact):
     return n_bins
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
+@kernel(error_model="numpy", fastmath=FLAGS)
 def largest(score, n):
     """Return the largest of the first n scores, or 0; four at a time, as one chain of comparisons would be slow."""
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
@@ -83,7 +91,7 @@ def largest(score, n):
     return max(a, b, c, d)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
+@kernel(error_model="numpy", fastmath=FLAGS)
 def first_equal(score, n, value):
     """Return the first place of a value; whole blocks are counted, which takes vectors."""
     for start in range(0, n, CHUNK):
@@ -98,7 +106,7 @@ def first_equal(score, n, value):
     return -1
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
+@kernel(error_model="numpy", fastmath=FLAGS)
 def score_splits(left, n_splits, extra_q, extra_u, total_q, total_u, shift, min_leaf, score):
     """Score the splits whose left sides weigh ``left + extra``; return the best score and the first split that has it.
 
@@ -128,7 +136,7 @@ def score_splits(left, n_splits, extra_q, extra_u, total_q, total_u, shift, min_
     return best, (first_equal(score, n_splits, best) if best > 0.0 else -1)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
+@kernel(error_model="numpy", fastmath=FLAGS)
 def order_categories(cells, at, n_bins, stride, shift, order, mean):
     """List the categories that have rows, by their mean gradient and then by number; missing values are one more."""
     n = 0
@@ -149,7 +157,7 @@ def order_categories(cells, at, n_bins, stride, shift, order, mean):
     return n
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
+@kernel(error_model="numpy", fastmath=FLAGS)
 def where_reached(us, vs, n, total_u, bar, rise, fall, reached):
     """Write between which splits one may gain ``bar``, and return how many such gaps there are.
 
@@ -181,7 +189,7 @@ def where_reached(us, vs, n, total_u, bar, rise, fall, reached):
     return count
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
+@kernel(error_model="numpy", fastmath=FLAGS)
 def add_blocks(cells, at, n_bins, sums):
     """Add up the cells from the left, block by block; return how many blocks there are."""
     whole = n_bins // BLOCK
@@ -202,7 +210,7 @@ def add_blocks(cells, at, n_bins, sums):
     return whole + (BLOCK * whole < n_bins)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
+@kernel(error_model="numpy", fastmath=FLAGS)
 def blocks_reached(sums, n, extra_q, extra_u, total_q, total_u, shift, bar, rise, fall, us, vs, reached):
     """Find the blocks of splits in which one may gain ``bar``; return how many there are."""
     mean = total_q / total_u
@@ -221,7 +229,7 @@ def blocks_reached(sums, n, extra_q, extra_u, total_q, total_u, shift, bar, rise
     return where_reached(us, vs, n, total_u, bar, rise, fall, reached)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
+@kernel(error_model="numpy", fastmath=FLAGS)
 def list_blocks(cells, at, n_bins, sums, n, reached, left, order):
     """List the bins of the blocks reached, and what is on the left of a split after each; return how many."""
     m = 0
@@ -240,15 +248,7 @@ def list_blocks(cells, at, n_bins, sums, n, reached, left, order):
     return m
 
 
-@njit(cache=True, nogil=True)
-def make_room(channels):
-    """Return room for the work on the splits of one feature."""
-    left, score, order = np.empty((channels, 256), np.int64), np.empty(256), np.empty(256, np.int64)
-    sums, us, vs = np.empty((channels, 40), np.int64), np.empty(40), np.empty(40)
-    return left, score, order, sums, us, vs, np.empty(40, np.bool_), np.empty(40, np.bool_)
-
-
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FLAGS)
+@kernel(error_model="numpy", fastmath=FLAGS)
 def best_split(cells, at, n_bins, categorical, stride, totals, node, shift, min_leaf, bar, rise, fall, room):
     """Return the gain and the code of the best split of a feature at a node, 0 and -1 if there is none.
 
@@ -401,7 +401,7 @@ def sift(coarse, x, held, start, stop, bars, totals, node, shift, rise, fall, ro
         may[j] = where_reached(us, vs, 16, total_u, bars[j], rise, fall, reached) > 0
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def four(bins, features, f, last):
     """Return the bins of four features, the last one again where there are fewer."""
     return (
@@ -412,16 +412,21 @@ def four(bins, features, f, last):
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel()
+def put(cells, at, stride, stored, place, slot):
+    """Keep the histogram of a feature."""
+    for c in range(cells.shape[0]):
+        for k in range(stride):
+            stored[place, slot, c, k] = cells[c, at + k]
+
+
+@kernel()
 def search_nodes(
     bins, features, first, last, held, starts, stops, siftable, totals, n_bins, categorical, stride,
-    shift, min_leaf, prices, bests, rises, falls, place, slots, stored, gains, codes,
+    shift, min_leaf, prices, bests, rises, falls, place, slots, stored, rooms, gains, codes,
 ):  # fmt: skip
     """Find the best split of features[first:last] at every node, from its rows; keep histograms that have a slot."""
-    channels = totals.shape[0]
-    cells = np.empty((channels, 1024), np.int64)
-    coarse, bars, may = np.empty((channels, 64), np.int64), np.empty(4), np.empty(4, np.bool_)
-    room = make_room(channels)
+    cells, _, coarse, bars, may, room = rooms
     keep = stored.shape[0] > 0
     for f in range(first, last, 4):
         width = min(4, last - f)
@@ -455,13 +460,13 @@ def search_nodes(
                     bars[j], rises[k], falls[k], room,
                 )  # fmt: skip
                 if keep and slots[k] >= 0:
-                    stored[place[f + j], slots[k]] = cells[:, 256 * j : 256 * j + stride]
+                    put(cells, 256 * j, stride, stored, place[f + j], slots[k])
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def search_pairs(
     bins, features, first, last, held, starts, stops, small, totals, n_bins, categorical, stride, shift,
-    min_leaf, prices, bests, rises, falls, place, parent_slots, parents, slots, stored, gains, codes,
+    min_leaf, prices, bests, rises, falls, place, parent_slots, parents, slots, stored, rooms, gains, codes,
 ):  # fmt: skip
     """Find the best splits of pairs of siblings 2p and 2p+1.
 
@@ -469,9 +474,7 @@ def search_pairs(
     starts and stops are its.
     """  # fmt: skip
     channels = totals.shape[0]
-    cells = np.empty((channels, 1024), np.int64)
-    other = np.empty((channels, stride), np.int64)
-    room = make_room(channels)
+    cells, other, _, _, _, room = rooms
     keep = stored.shape[0] > 0
     for f in range(first, last, 4):
         width = min(4, last - f)
@@ -493,9 +496,47 @@ def search_pairs(
                     prices[f + j] + bests[far], rises[far], falls[far], room,
                 )  # fmt: skip
                 if keep and slots[near] >= 0:
-                    stored[at, slots[near]] = cells[:, 256 * j : 256 * j + stride]
+                    put(cells, 256 * j, stride, stored, at, slots[near])
                 if keep and slots[far] >= 0:
-                    stored[at, slots[far]] = other
+                    put(other, 0, stride, stored, at, slots[far])
+
+
+@kernel()
+def write_words(held, first, last, mean, per_square, per_weight, group, words):
+    """Write what the rows of a node amount to, rounded up, in a field of their word; see sieve.py.
+
+    Squares are in the lower or upper field of the node's group, as z is below its mean or above, weights in the lower.
+    """
+    z, entries, u, whole = held
+    for i in range(np.uint64(first), np.uint64(last)):
+        q, r = (z[i], i) if whole else (gradient_at(entries, i), row_at(entries, i))
+        weight = np.float64(u[r]) if u.shape[0] > 0 else 1.0
+        d = np.float64(q) - mean
+        field = 2 * group + (1 if d > 0.0 and per_square > 0.0 else 0)
+        words[r] = np.uint64(np.ceil(weight * (d * d * per_square + per_weight))) << np.uint64(FIELD * field)
+
+
+@kernel()
+def may_reach(starts, indices, f, sieve):
+    """Whether a sparse feature may reach its bar at some node; see sieve.py."""
+    words, ones, most, filled, most_filled = sieve
+    if starts[f + 1] - starts[f] > most or filled[f] > most_filled:
+        return True
+    total = np.uint64(0)
+    for p in range(np.uint64(starts[f]), np.uint64(starts[f + 1])):
+        total += words[indices[p]]
+    a, b = total & LOWEST, (total >> np.uint64(FIELD)) & LOWEST
+    c, d = (total >> np.uint64(2 * FIELD)) & LOWEST, total >> np.uint64(3 * FIELD)
+    return max(a, b) >= ones[0] or max(c, d) >= ones[1]
+
+
+@kernel()
+def count_reaching(starts, indices, features, step, sieve):
+    """Return how many of every step-th feature may reach their bars."""
+    n = 0
+    for i in range(0, features.shape[0], step):
+        n += may_reach(starts, indices, features[i], sieve)
+    return n
 
 
 @njit(inline="always")
@@ -510,26 +551,28 @@ def least_filled(bar, reach, total_u, min_leaf):
     return max(min_leaf, bar * total_u / (reach * reach * total_u + bar) * (1.0 - 1e-6))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def search_sparse(
-    starts, indices, bins, zero_bin, features, first, last, node_of, slots, held, totals, n_bins, categorical, stride,
-    shift, min_leaf, prices, bests, rises, falls, gains, codes,
+    starts, indices, bins, zero_bin, features, first, last, node_of, slots, held, totals, total_qs, total_us, n_bins,
+    categorical, shift, min_leaf, prices, bests, rises, falls, sieve, rooms, listed, gains, codes,
 ):  # fmt: skip
     """Find the best split of sparse features at every node in one pass over their entries.
 
     slots[node_of[row]] is the place of a row's node.  What a node has beyond the entries of a feature is in the bin of
     zero.  Rows outside the nodes are in one more node.
+
+    Features that a ``sieve`` holds back are left out; the others are listed from listed[first] on, and their gains and
+    codes.  Return where the next would be.
     """
     z, _, u, _ = held
     channels = totals.shape[0]
     n_nodes = gains.shape[0]
-    cells = np.empty((channels, (n_nodes + 1) * stride), np.int64)
-    room = make_room(channels)
-    total_qs, total_us = np.empty(n_nodes), np.empty(n_nodes)
-    for k in range(n_nodes):
-        total_qs[k], total_us[k] = decode(totals, shift, k)
+    cells, room = rooms[0], rooms[5]
+    n = first
     for f in range(first, last):
         feature = features[f]
+        if sieve[0].shape[0] > 0 and not may_reach(starts, indices, feature, sieve):
+            continue
         last_bin = np.uint64(n_bins[feature])  # here that of missing values: few bins shall take few cells
         size = n_bins[feature] + 1
         width = np.uint64(size)
@@ -552,13 +595,16 @@ def search_sparse(
             bar = prices[f] + bests[k]
             _, zeros = decode(cells, shift, k * size + zero)
             if total_us[k] - zeros < least_filled(bar, max(rises[k], falls[k]), total_us[k], min_leaf):
-                gains[k, f], codes[k, f] = max(bar, 0.0), -1
+                gains[k, n], codes[k, n] = max(bar, 0.0), -1
             elif few and cells[channels - 1, k * size + size - 1] == 0:
-                gains[k, f], codes[k, f] = best_of_few(
+                gains[k, n], codes[k, n] = best_of_few(
                     cells, k * size, n_bins[feature], total_qs[k], total_us[k], shift, min_leaf
                 )
             else:
-                gains[k, f], codes[k, f] = best_split(
+                gains[k, n], codes[k, n] = best_split(
                     cells, k * size, n_bins[feature], categorical[feature], size, totals, k, shift, min_leaf,
                     bar, rises[k], falls[k], room,
                 )  # fmt: skip
+        listed[n] = feature
+        n += 1
+    return n

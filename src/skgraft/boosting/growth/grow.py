@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from skgraft.boosting.bins import Bins
 from skgraft.boosting.growth.rows import Cut, Gradients, Node, Parted, Room, Rows, Weights
-from skgraft.boosting.growth.screening import MOST_OF_LARGE, MOST_SURVIVORS, Screen
+from skgraft.boosting.growth.screening import MOST_IF_CHEAP, MOST_SURVIVORS, Screen
 from skgraft.boosting.growth.search import EXACT, SUBTRACT_FROM, Bars, Limits, Search, make_search
 from skgraft.boosting.market import Change, Market
 from skgraft.matrix.threads import Crew
@@ -244,45 +244,77 @@ class _Growth:
     ) -> None:
         if features.size and nodes:
             gains, codes = self._search.gains(features, nodes, group, keep=keep, bars=bars)
-            for k in range(len(nodes)):
-                tables[k].append(Table(features, gains[k], codes[k]))
+            self._add_found(tables, range(len(nodes)), features, gains, codes)
+
+    @staticmethod
+    def _add_found(
+        tables: list[list[Table]], at: Sequence[int], features: Index, gains: Array, codes: NDArray[np.int32]
+    ) -> None:
+        """Add what was found at the nodes with these numbers."""
+        if features.size:
+            for i, k in enumerate(at):
+                tables[k].append(Table(features, gains[i], codes[i]))
 
     def _add_priced(self, tables: list[list[Table]], nodes: list[Node], *, keep: bool, again: bool) -> None:
-        screen = self._grower.screen
-        price, priced, costs = self._kinds.price, self._kinds.priced, self._kinds.costs
-        lowest = costs.min()
-        everywhere = []
-        bests = np.zeros(len(nodes))
-        lasting = [screen is None or self._pool is not None or screen.is_lasting(node) for node in nodes]
-        for k, node in enumerate(nodes):
-            best = bests[k] = max((float(table.gains.max()) for table in tables[k]), default=0.0)
-            # exploring, the gains at the root are wanted for their own sake
-            if screen is not None and (self._pool is None or node.parent is not None):
-                if self._rows.spread(node) < lowest + best:
-                    continue
-                left = priced if again else screen.survivors(self._rows, node, priced, price, best)
-                most = MOST_OF_LARGE if keep and node.n_rows >= SUBTRACT_FROM else MOST_SURVIVORS
-                if left.size <= most * priced.size:
-                    self._add_survivors(tables, left, nodes, k, Bars(price[left], bests[[k]]))
-                    continue
-            everywhere.append(k)
-        # what is remembered must be what a feature gains, not only that it is too little
-        bars = EXACT
-        if not all(lasting[k] for k in everywhere):
-            bars = Bars(costs, np.array([np.nan if lasting[k] else bests[k] for k in everywhere]))
-        found: list[list[Table]] = [[] for _ in everywhere]
-        self._add(found, priced, [nodes[k] for k in everywhere], None if again else "priced", keep=keep, bars=bars)
-        for k, (table,) in zip(everywhere, found, strict=True):
-            tables[k].append(table.with_splits())
-            if self._pool is not None and nodes[k].parent is None:
-                self._grown.root_gains = table.features, table.gains
-            if screen is not None and self._pool is None and lasting[k]:
-                screen.remember(self._rows, nodes[k], priced, table.gains)
+        """Search the priced features where they may win: those few that are not screened or pass a sieve, or all."""
+        screen, costs = self._grower.screen, self._kinds.costs
+        bests = np.array([max((float(table.gains.max()) for table in its), default=0.0) for its in tables])
+        where = list(range(len(nodes)))
+        if screen is not None:
+            screen.meet(nodes)
+            lowest = costs.min()
+            where = [k for k in where if self._explores(nodes[k]) or self._rows.spread(nodes[k]) >= lowest + bests[k]]
+        if screen is not None and not again:
+            where = [k for k in where if not self._add_survivors(tables[k], nodes[k], bests[[k]], screen, keep=keep)]
+        if screen is not None and self._pool is None and where:
+            its, bars = [nodes[k] for k in where], Bars(costs, bests[where])
+            sifted = self._search.sifted(self._kinds.priced, its, bars)
+            if sifted is not None:
+                self._add_found(tables, where, *sifted)
+                return
+        self._add_all(tables, nodes, where, bests, screen, None if again else "priced", keep=keep)
 
-    def _add_survivors(self, tables: list[list[Table]], features: Index, nodes: list[Node], k: int, bars: Bars) -> None:
-        found: list[list[Table]] = [[]]
-        self._add(found, features, [nodes[k]], bars=bars)
-        tables[k] += found[0]
+    def _explores(self, node: Node) -> bool:
+        """Whether the gains at a node are wanted for their own sake: exploring, those at the root."""
+        return self._pool is not None and node.parent is None
+
+    def _add_survivors(self, table: list[Table], node: Node, best: Array, screen: Screen, *, keep: bool) -> bool:
+        """Search the priced features that are not screened at a node, if they are few; return whether they are."""
+        if self._explores(node):
+            return False
+        price, priced = self._kinds.price, self._kinds.priced
+        left = screen.survivors(self._rows, node, priced, price, float(best[0]))
+        cheap = self._search.sifts or (keep and node.n_rows >= SUBTRACT_FROM)  # is a search of all
+        most = MOST_IF_CHEAP if cheap else MOST_SURVIVORS
+        if left.size > most * priced.size:
+            return False
+        self._add_found([table], [0], left, *self._search.gains(left, [node], bars=Bars(price[left], best)))
+        return True
+
+    def _add_all(
+        self,
+        tables: list[list[Table]],
+        nodes: list[Node],
+        where: list[int],
+        bests: Array,
+        screen: Screen | None,
+        group: str | None,
+        *,
+        keep: bool,
+    ) -> None:
+        """Search all priced features at some nodes, and remember what they gain where that is of use."""
+        priced, its = self._kinds.priced, [nodes[k] for k in where]
+        lasting = [screen is None or self._pool is not None or screen.is_lasting(node) for node in its]
+        # what is remembered must be what a feature gains, not only that it is too little
+        bars = EXACT if all(lasting) else Bars(self._kinds.costs, np.where(lasting, np.nan, bests[where]))
+        searched: list[list[Table]] = [[] for _ in where]
+        self._add(searched, priced, its, group, keep=keep, bars=bars)
+        for k, node, lasts, (table,) in zip(where, its, lasting, searched, strict=True):
+            tables[k].append(table.with_splits())
+            if self._explores(node):
+                self._grown.root_gains = table.features, table.gains
+            if screen is not None and self._pool is None and lasts:
+                screen.remember(self._rows, node, priced, table.gains)
 
     def _update(self, nodes: list[Node], tables: list[list[Table]], first: int, changed: Change) -> None:
         """Let the nodes to come see the new prices."""

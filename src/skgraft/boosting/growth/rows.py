@@ -361,18 +361,19 @@ class Rows:
 
     def spread(self, node: Node) -> float:
         """Return the squared error of a node around its mean, which no split can lower by more; rounded up."""
-        return self.gradients.factor * (self._centred_squares(node) + 1e-9 * node.squares)
+        return self.gradients.factor * (self.centred_squares(node) + 1e-9 * node.squares)
 
     def is_flat(self, node: Node) -> bool:
         """Whether the gradients of a node are so much alike that rounding shows in what is left without the mean."""
-        return self._centred_squares(node) <= 1e-4 * node.squares
+        return self.centred_squares(node) <= 1e-4 * node.squares
 
-    def _centred_squares(self, node: Node) -> float:
+    def centred_squares(self, node: Node) -> float:
+        """Return Σ u·(z - mean)² of a node."""
         return max(0.0, node.squares - node.gradient * node.gradient / node.weight)
 
     def length(self, node: Node) -> float:
         """Return √(Σ s·(g - mean)²) of a node."""
-        return float(np.sqrt(self.gradients.factor * self._centred_squares(node)))
+        return float(np.sqrt(self.gradients.factor * self.centred_squares(node)))
 
     def compare(self, node: Node, before: NDArray[np.int32], exponent: int, cap: float) -> tuple[float, float]:
         """Return how much of the centred gradient lies along an earlier one, and how much at right angles to it.

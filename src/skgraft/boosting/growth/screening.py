@@ -14,7 +14,7 @@ all of it below.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,9 +25,9 @@ from skgraft.boosting.growth.rows import Node, Rows
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# Shares of the features beyond which all are searched, for many nodes at once, and bounds renewed: at small nodes, and
-# at those whose histograms would save adding up the larger of their children.
-MOST_SURVIVORS, MOST_OF_LARGE = 0.5, 0.15
+# Shares of the features beyond which all are searched, for many nodes at once, and bounds renewed; the second one where
+# that costs less: at large nodes, whose histograms save adding up the larger of their children, or with a sieve.
+MOST_SURVIVORS, MOST_IF_CHEAP = 0.5, 0.15
 LEAST_CELLS = 100_000  # features times rows of a node below which a search takes no longer than finding out
 MOST_BYTES = 2**28
 SLACK = 1e-5  # of the gradient's length: more than rounding
@@ -111,10 +111,13 @@ class Screen:
         self._before = self._last.get(output, set())
         self._now = self._last[output] = set()
 
+    def meet(self, nodes: Iterable[Node]) -> None:
+        """Note which nodes the present tree has."""
+        self._now.update(node.path for node in nodes)
+
     def is_lasting(self, node: Node) -> bool:
         """Whether a node is likely to come back soon: the root and its children often do, others if they just did.
 
         Only there a search pays that finds what every feature gains, not just which gain enough.
         """
-        self._now.add(node.path)
         return node.parent is None or node.parent.parent is None or node.path in self._before

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from skgraft.boosting.bins import Bins, DenseBins, MixedBins, SparseBins
 from skgraft.boosting.growth.rows import Node, Rows, pieces_of
+from skgraft.boosting.growth.sieve import NO_WORDS, Sieve, Words
 from skgraft.matrix.threads import Crew
 
 Array = NDArray[np.float64]
@@ -20,6 +21,8 @@ Index = NDArray[np.intp]
 SUBTRACT_FROM = 3000  # rows of a node whose histograms are kept, for one of its children to be what the other leaves
 SUBTRACTION = 300  # rows whose adding up takes as long as a subtraction
 MOST_KEPT = 2**28  # bytes of histograms kept for the next level
+
+GLANCE = 1024  # features that tell whether most of them pass
 
 NO_BAR = -1e300  # finite, since the compiled search knows no infinities
 NOTHING = np.empty((0, 0, 0, 0), np.int64)
@@ -60,7 +63,9 @@ EXACT = Bars()
 
 
 class Search(Protocol):
-    """Finds splits in one kind of bins."""
+    """Finds splits in one kind of bins; ``sifts`` says that a sieve tells which features may reach their bars."""
+
+    sifts: bool
 
     def begin(self, rows: Rows) -> None:
         """Start a tree."""
@@ -75,6 +80,13 @@ class Search(Protocol):
 
         ``group`` names features that are searched again at the next level: with ``keep`` their histograms are kept.
         Of features that do not reach the bar only that may be said, by the bar and the code -1.
+        """
+        ...
+
+    def sifted(self, features: Index, nodes: list[Node], bars: Bars) -> tuple[Index, Array, Codes] | None:
+        """Return the features that may reach their bars at some node, with their gains and codes.
+
+        None if that takes a search to tell, or if they are most of them.
         """
         ...
 
@@ -137,6 +149,8 @@ class _Kept:
 class DenseSearch:
     """Adds up the rows of every node, or of the smaller of two siblings where the parent's sums were kept."""
 
+    sifts = False
+
     def __init__(self, bins: DenseBins, limits: Limits, crew: Crew) -> None:
         self._bins = bins
         self._min_leaf = limits.min_samples_leaf
@@ -172,6 +186,9 @@ class DenseSearch:
             self._direct(features, nodes, alone, bars, (kept, place), gains, codes)
             self._subtract(features, nodes, pairs, bars, (kept, place), gains, codes)
         return gains, codes
+
+    def sifted(self, features: Index, nodes: list[Node], bars: Bars) -> None:
+        """Return None: it takes a histogram to tell."""
 
     def _group(self, group: str | None, features: Index) -> _Kept | None:
         if group is None:
@@ -231,7 +248,7 @@ class DenseSearch:
         def search(first: int, last: int) -> None:
             kernel(
                 self._bins.bins, features, first, last, held, starts, stops, self._bins.is_complete, totals,
-                *common, *scaled, place, slots, stored, g, c,
+                *common, *scaled, place, slots, stored, make_rooms(totals.shape[0], 1024), g, c,
             )  # fmt: skip
             g[:, first:last] *= rows.gradients.factor
 
@@ -270,7 +287,8 @@ class DenseSearch:
         def search(first: int, last: int) -> None:
             kernel(
                 self._bins.bins, features, first, last, held, starts, stops, small, totals,
-                *common, *scaled, place, parent_slots, store.before, slots, store.now, g, c,
+                *common, *scaled, place, parent_slots, store.before, slots, store.now,
+                make_rooms(totals.shape[0], 1024), g, c,
             )  # fmt: skip
             g[:, first:last] *= rows.gradients.factor
 
@@ -279,6 +297,15 @@ class DenseSearch:
             for k in wanted:
                 at = 2 * p + (0 if nodes[k].is_left else 1)
                 gains[k], codes[k] = g[at], c[at]
+
+
+def make_rooms(channels: int, n_cells: int) -> Any:
+    """Return room for the histograms of features, and for the work on the splits of one."""
+    left, score, order = np.empty((channels, 256), np.int64), np.empty(256), np.empty(256, np.int64)
+    sums, us, vs = np.empty((channels, 40), np.int64), np.empty(40), np.empty(40)
+    room = left, score, order, sums, us, vs, np.empty(40, np.bool_), np.empty(40, np.bool_)
+    cells, other, coarse = (np.empty((channels, n), np.int64) for n in (n_cells, 256, 64))
+    return cells, other, coarse, np.empty(4), np.empty(4, np.bool_), room
 
 
 def _outputs(n_nodes: int, features: Index) -> tuple[Array, Codes]:
@@ -321,6 +348,8 @@ def _pair_up(nodes: list[Node], kept: _Kept) -> tuple[list[tuple[Node, list[int]
 class SparseSearch:
     """Goes over the stored entries once for all nodes of a level, so there is nothing to keep."""
 
+    sifts = True
+
     def __init__(self, bins: SparseBins, limits: Limits, crew: Crew) -> None:
         self._bins = bins
         self._min_leaf = limits.min_samples_leaf
@@ -328,6 +357,7 @@ class SparseSearch:
         # labels are numbers of nodes: as short as possible, since they are looked up in no order
         self._node_of = np.empty(bins.n_rows, np.min_scalar_type(2 ** (limits.max_depth + 1)))
         self._labels: dict[int, int] = {}
+        self._sieve: Sieve | None = None
 
     def begin(self, rows: Rows) -> None:
         """Start a tree."""
@@ -374,11 +404,32 @@ class SparseSearch:
         bars: Bars = EXACT,
     ) -> tuple[Array, Codes]:
         """Return the gain and the code of the best split, (n_nodes, n_features)."""
+        _, gains, codes = self._search(features, nodes, bars, NO_WORDS)
+        return gains, codes
+
+    def sifted(self, features: Index, nodes: list[Node], bars: Bars) -> tuple[Index, Array, Codes] | None:
+        """Return the features whose entries have gradients large enough to reach their bars, with gains and codes."""
+        from skgraft.boosting.growth._kernels import count_reaching
+
+        price, best, _, _ = bars.scaled(features, nodes, self._rows)
+        wanted = price.min(initial=np.inf) + best
+        if self._sieve is None:
+            self._sieve = Sieve(self._bins, self._rows, self._min_leaf, self._crew)
+        if not self._sieve.is_of_use or not (wanted > 0.0).all():
+            return None
+        words = self._sieve.words(self._rows, nodes, wanted)
+        some = -(-features.size // GLANCE)
+        if 2 * some * count_reaching(self._bins.starts, self._bins.rows, features, some, words) > features.size:
+            return None
+        return self._search(features, nodes, bars, words)
+
+    def _search(self, features: Index, nodes: list[Node], bars: Bars, words: Words) -> tuple[Index, Array, Codes]:
+        """Return the features that the words let pass, with their gains and codes."""
         from skgraft.boosting.growth._kernels import search_sparse
 
         gains, codes = _outputs(len(nodes), features)
         if not features.size or not nodes:
-            return gains, codes
+            return features, gains, codes
         bins, layout, gradients = self._bins, self._bins.layout, self._rows.gradients
         self._label(nodes)
         slots = np.full(max(self._labels.values()) + 1, len(nodes))
@@ -386,24 +437,31 @@ class SparseSearch:
         totals = np.stack([node.total for node in nodes], axis=1)
         min_leaf = self._min_leaf / gradients.weights.unit
         scaled = bars.scaled(features, nodes, self._rows)
-        held = self._rows.held
+        sums = np.array([node.gradient for node in nodes]), np.array([node.weight for node in nodes])
+        held, listed = self._rows.held, np.empty_like(features)
         kernel: Any = search_sparse
+        ends: dict[int, int] = {}
 
         def search(first: int, last: int) -> None:
-            kernel(
+            end = ends[first] = kernel(
                 bins.starts, bins.rows, bins.bins, bins.zero, features, first, last, self._node_of, slots, held,
-                totals, layout.n_bins, layout.is_categorical, layout.stride, gradients.weights.shift, min_leaf,
-                *scaled, gains, codes,
+                totals, *sums, layout.n_bins, layout.is_categorical, gradients.weights.shift, min_leaf,
+                *scaled, words, make_rooms(totals.shape[0], (len(nodes) + 1) * layout.stride), listed, gains, codes,
             )  # fmt: skip
-            gains[:, first:last] *= gradients.factor
+            gains[:, first:end] *= gradients.factor
 
         work = bins.rows.size / max(1, layout.n_features) + 50.0 * len(nodes)  # of a feature
         self._crew.run(search, features.size, features.size * work, unit=min(16, max(1, int(20_000 / work))))
-        return gains, codes
+        if words is NO_WORDS:
+            return features, gains, codes
+        passed = np.concatenate([np.arange(first, ends[first]) for first in sorted(ends)])
+        return listed[passed], gains[:, passed], codes[:, passed]
 
 
 class MixedSearch:
     """Searches every feature in the way of its kind."""
+
+    sifts = False
 
     def __init__(self, bins: MixedBins, limits: Limits, crew: Crew) -> None:
         self._bins = bins
@@ -432,3 +490,6 @@ class MixedSearch:
             place = self._bins.place[features[its]]
             gains[:, its], codes[:, its] = search.gains(place, nodes, group, keep=keep, bars=bars.of(its))
         return gains, codes
+
+    def sifted(self, features: Index, nodes: list[Node], bars: Bars) -> None:
+        """Return None: the columns that are not sparse take the time."""
