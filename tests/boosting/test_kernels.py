@@ -12,6 +12,7 @@ from skgraft.boosting.bins import _kernels as bin_kernels
 from skgraft.boosting.bins import find_layout, store, with_rare_apart
 from skgraft.boosting.growth import _kernels as kernels
 from skgraft.boosting.growth import quantise_weights
+from skgraft.boosting.growth import rows as rows_module
 from skgraft.boosting.growth.rows import Cut, Rows
 from skgraft.boosting.growth.search import make_rooms
 from skgraft.boosting.losses import Task, quantise_gradients
@@ -286,6 +287,25 @@ def test_any_number_of_threads_parts_nodes_the_same(weighted, monkeypatch):
         assert node.extremes[1] >= z.max()
         if not weighted:
             assert node.squares == sum(int(q) ** 2 for q in z)
+
+
+def test_every_row_of_a_node_is_found_in_its_block(monkeypatch):
+    monkeypatch.setattr(rows_module, "PIECE", 700)
+    n, r = 5000, rng(0)
+    _, gradients, _ = setting("", n=n, d=1)
+    rows = Rows(gradients, np.empty((2, n), np.uint64), ALONE)
+    nodes = [rows.root(0)]
+    assert_array_equal(rows.places(nodes)[:, 0], [(a, min(a + 700, n)) for a in range(0, n, 700)])
+    for share in (100, 60, 0):  # at last with parts that are empty
+        cuts = [Cut(node, r.integers(0, 200, n).astype(np.uint8), np.arange(256) < share, 0) for node in nodes]
+        nodes = [part for parts in rows.split(cuts) for part in (parts.left, parts.right)]
+    places = rows.places(nodes)
+    for k, node in enumerate(nodes):
+        its = rows.room[node.side] >> np.uint64(32)
+        found = [its[a:b] for a, b in places[:, k]]
+        for block, some in enumerate(found):
+            assert ((some >= 700 * block) & (some < 700 * (block + 1))).all()
+        assert_array_equal(np.sort(np.concatenate(found)), np.sort(its[node.start : node.stop]))
 
 
 @pytest.mark.parametrize("weighted", WEIGHTS)

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from skgraft.boosting.explore import Explorer
 from skgraft.boosting.forest import Forest
 from skgraft.boosting.growth import Grower, Grown, Weights
-from skgraft.boosting.growth.rows import Piece, pieces_of
+from skgraft.boosting.growth.rows import pieces_of
 from skgraft.boosting.losses import Task, quantise_gradients
 from skgraft.boosting.market import Market, Purchase
 from skgraft.boosting.tree import Tree, make_tree
@@ -202,23 +202,26 @@ class _Booster:
         from skgraft.boosting._kernels import add_to_rows
 
         problem, rows = self._problem, grown.rows
-        leaves, pieces = grown.leaves, pieces_of(grown.leaves)
-        values = self._leaf_values(k, grown, pieces)
+        leaves = grown.leaves
+        values = self._leaf_values(k, grown)
+        places = rows.places(leaves)
 
         def add(first: int, last: int) -> None:
-            for at, a, b in pieces[first:last]:
-                add_to_rows(self._scores[k], rows.held_of(leaves[at]), a, b, values[at])
+            for block in places[first:last].tolist():
+                for leaf, value, (a, b) in zip(leaves, values, block, strict=True):
+                    add_to_rows(self._scores[k], rows.held_of(leaf), a, b, value)
 
-        problem.crew.run(add, len(pieces), 2.0 * self._scores.shape[1])
+        problem.crew.run(add, len(places), 0.5 * self._scores.shape[1])
         by_node = {leaf.index: value for leaf, value in zip(leaves, values, strict=True)}
         tree = make_tree(grown, by_node, problem.grower.bins.layout, problem.names, problem.labels)
-        problem.grower.end(rows)
+        problem.grower.end(rows, grown.nodes)
         return tree
 
-    def _leaf_values(self, k: int, grown: Grown, pieces: list[Piece]) -> list[float]:
+    def _leaf_values(self, k: int, grown: Grown) -> list[float]:
         from skgraft.boosting._kernels import leaf_sums
 
         problem, task, leaves = self._problem, self._problem.task, grown.leaves
+        pieces = pieces_of(leaves)
         weights = problem.weights
         w, unit = (task.weight, 1.0) if weights.u.size else (np.empty(0), weights.unit)
         scale = task.curvature_scale or 0.0
@@ -230,7 +233,7 @@ class _Booster:
                 held = grown.rows.held_of(leaves[piece.node])
                 found[at] = leaf_sums(self._g[k], self._h[k], w, scale, held, piece.first, piece.last)
 
-        problem.crew.run(add_up, len(pieces), 4.0 * task.y.size)
+        problem.crew.run(add_up, len(pieces), 0.6 * task.y.size)
         sums = np.zeros((len(leaves), 3))
         np.add.at(sums, [piece.node for piece in pieces], found)
         rate, leaf = self._controls.learning_rate, self._controls.leaf

@@ -80,7 +80,7 @@ class Task:
             for k in range(first, last):
                 losses[k] = self._loss(scores, g, h, k * PIECE, min(n, (k + 1) * PIECE))
 
-        crew.run(run, pieces, 10.0 * n * self.n_outputs)
+        crew.run(run, pieces, 0.4 * n * self.n_outputs)
         return float(losses.sum()) / self.total_weight
 
     def mean_loss(self, scores: Array) -> float:
@@ -146,5 +146,5 @@ def quantise_gradients(
     def run(first: int, last: int) -> None:
         quantise(g, first, last, 2.0**exponent, z)
 
-    crew.run(run, n, 2.0 * n)
+    crew.run(run, n, 0.3 * n)
     return Gradients(z, weights, exponent, top)

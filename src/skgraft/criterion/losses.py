@@ -8,7 +8,7 @@ one-hot rows for ``multinomial``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +82,11 @@ class Loss:
         return 0.0
 
 
+def _means(s: Array, y: NDArray[Any]) -> Array:
+    """Return Σ s·y of every output, added up in one order whatever the threads of linear algebra."""
+    return np.einsum("i,ik->k", s, y)
+
+
 def _clipped(u: Array, low: float, high: float) -> tuple[Array, NDArray[np.bool_]]:
     """Return ``u`` moved into [low, high] and which samples were further outside than rounding explains."""
     inside = np.clip(u, low, high)
@@ -138,7 +143,7 @@ class Squared(Loss):
 
     def start(self, y: Array, s: Array) -> Array:
         """Return the weighted mean of the targets."""
-        return s @ y
+        return _means(s, y)
 
     def conjugate(self, u: Array, y: Array) -> Array:
         """Return u·y + ½u²."""
@@ -208,7 +213,7 @@ class Logistic(Loss):
 
     def start(self, y: Array, s: Array) -> Array:
         """Return the log odds of each output, kept finite where one label has no weight."""
-        p = np.clip(s @ (y > 0), 1e-10, 1 - 1e-10)
+        p = np.clip(_means(s, y > 0), 1e-10, 1 - 1e-10)
         return np.log(p) - np.log1p(-p)
 
     def conjugate(self, u: Array, y: Array) -> Array:
@@ -243,7 +248,7 @@ class Multinomial(Loss):
 
     def start(self, y: Array, s: Array) -> Array:
         """Return centred log priors, kept finite where a class has no weight."""
-        log_prior = np.log(np.maximum(s @ y, 1e-10))
+        log_prior = np.log(np.maximum(_means(s, y), 1e-10))
         return log_prior - log_prior.mean()
 
     def conjugate(self, u: Array, y: Array) -> Array:
@@ -277,7 +282,7 @@ class Poisson(Loss):
 
     def start(self, y: Array, s: Array) -> Array:
         """Return the log of the weighted mean."""
-        return np.log(np.maximum(s @ y, 1e-10))
+        return np.log(np.maximum(_means(s, y), 1e-10))
 
     def conjugate(self, u: Array, y: Array) -> Array:
         """Return q ln q - q with q = u + y >= 0."""
@@ -315,7 +320,7 @@ class SquaredHinge(Loss):
 
     def start(self, y: Array, s: Array) -> Array:
         """Return the difference of the class weights, the optimum while every margin is below one."""
-        return s @ y
+        return _means(s, y)
 
     def conjugate(self, u: Array, y: Array) -> Array:
         """Return -a + ½a² with a = -u·y >= 0."""

@@ -13,7 +13,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-LEAST_WORK = 200_000  # elementary steps below which handing work to another thread costs more than it saves
+# Elementary steps, of some two nanoseconds, below which handing work to another thread costs more than it saves: that
+# has to wake up first, and both want Python's lock in between.
+LEAST_WORK = 200_000
 SMALLEST = 1 / 24  # of a thread's share: pieces become smaller so that all threads are done at about the same time
 
 
@@ -24,11 +26,15 @@ class Crew:
         self._executor = executor
         self.size = size
 
+    def shares(self, work: float) -> bool:
+        """Whether so many steps are shared out."""
+        return self._executor is not None and work >= LEAST_WORK
+
     def run(self, task: Callable[[int, int], Any], n: int, work: float, unit: int = 1) -> None:
         """Call ``task(first, last)`` over the pieces of range(n), which begin at multiples of ``unit``."""
         if n == 0:
             return
-        if self._executor is None or work < LEAST_WORK:
+        if self._executor is None or not self.shares(work):
             task(0, n)
             return
         pieces = _pieces(n, unit, self.size)

@@ -70,7 +70,7 @@ def take_rows(bins: OneKind, rows: NDArray[np.int64], crew: Crew) -> OneKind:
             for f in range(first, last):
                 np.take(cells[f], rows, out=out[f], mode="clip")  # since another mode would copy
 
-        crew.run(take, len(out), float(out.size))
+        crew.run(take, len(out), 0.2 * out.size)
         return replace(bins, bins=out)
     place = np.full(bins.n_rows, -1, np.int64)
     place[rows] = np.arange(rows.size)
@@ -96,7 +96,7 @@ def _group(bins: OneKind, y: NDArray[np.float64], step: int, most: float, crew: 
             for k in range(first, last):
                 hash_dense(cells, step, k * PIECE, min(n, (k + 1) * PIECE), hashes)
 
-        crew.run(add, -(-n // PIECE), float(n * len(cells)))
+        crew.run(add, -(-n // PIECE), 0.2 * n * len(cells))
     kind, firsts = np.empty(n, np.int32), np.empty(int(most * n), np.int64)
     n_kinds = group_rows(hashes, kind, firsts)
     return None if n_kinds < 0 else Equal(firsts[:n_kinds].copy(), kind)

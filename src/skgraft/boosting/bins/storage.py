@@ -82,7 +82,7 @@ class SparseBins:
         def add_up(first: int, last: int) -> None:
             filled_weights(self.starts, self.rows, self.bins, self.zero, first, last, u, filled)
 
-        crew.run(add_up, filled.size, 2.0 * self.rows.size)
+        crew.run(add_up, filled.size, 0.3 * self.rows.size)
         return filled
 
 
@@ -147,7 +147,7 @@ def _dense_bins(X: Any, layout: Layout, crew: Crew) -> NDArray[np.uint8]:
                 edges[f - a, : n_edges[f]] = layout.edges[layout.starts[f] : layout.starts[f + 1]]
             code_rows(columns_as_rows(X, a, e), edges, n_edges[a:e], layout.missing, out[a:e])
 
-    crew.run(code, len(blocks), 10.0 * X.size)
+    crew.run(code, len(blocks), 2.0 * X.size)
     for f, categories in layout.categories.items():
         out[f] = categories.code(np.asarray(X[:, f], np.float64), layout.missing)
     return out

@@ -122,9 +122,11 @@ class Grower:
         room = self._rooms.pop() if self._rooms else np.empty((2, gradients.z.size), np.uint64)
         return Rows(gradients, room, self.crew)
 
-    def end(self, rows: Rows) -> None:
-        """Let another tree have the room of these rows."""
+    def end(self, rows: Rows, nodes: Sequence[Node] = ()) -> None:
+        """Let another tree have the room of these rows, and go of nodes, which siblings hold otherwise."""
         self._rooms.append(rows.room)
+        for node in nodes:
+            node.sibling = None
 
     def root_gains(self, gradients: Gradients, output: int) -> Array:
         """Return the best gain of every feature at the root."""
@@ -354,7 +356,7 @@ class _Growth:
         def look(first: int, last: int) -> None:
             found.append(best_net(table.features, table.gains, table.codes, self._market.price, first, last))
 
-        self._grower.crew.run(look, n, 5.0 * n)
+        self._grower.crew.run(look, n, 0.4 * n)
         net, place = max(found, key=lambda each: (each[0], -each[1]))
         return net, place
 

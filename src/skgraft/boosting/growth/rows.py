@@ -21,6 +21,7 @@ Room: TypeAlias = NDArray[np.uint64]  # entries of all rows, twice
 Held: TypeAlias = tuple[NDArray[np.int32], NDArray[np.uint64], Whole, bool]
 
 WHOLE = -1  # the side of the root, whose rows have no entries
+CACHE_LINE = 64  # bytes
 PIECE = 2**16  # rows that are added up before they join the rest: so sums do not depend on the threads
 GRADIENT_BITS = 24
 WEIGHT_BITS = 37  # of all rows together: with the gradient's, a sum stays within an int64
@@ -249,7 +250,7 @@ class Rows:
             for k in range(first, last):
                 found[k] = survey(held, weights.shift, pieces[k].first, pieces[k].last, totals[k])
 
-        self.crew.run(look, len(pieces), 2.0 * sum(node.n_rows for node in nodes))
+        self.crew.run(look, len(pieces), 0.2 * sum(node.n_rows for node in nodes))
         at = 0
         for node in nodes:
             its = slice(at, at := at + -(-node.n_rows // PIECE))
@@ -274,11 +275,13 @@ class Rows:
         from skgraft.boosting._kernels import part
 
         nodes = [cut.node for cut in cuts]
-        pieces = pieces_of(nodes, self.crew.size)
+        work = 0.5 * sum(node.n_rows for node in nodes)
+        pieces = pieces_of(nodes, self.crew.size if self.crew.shares(work) else 1)
         held, side = self.held, max(self._side, 0) ^ 1
         out = self.room[side]
         lefts, rights = self._places(cuts, pieces)
-        ends, present = np.empty(len(pieces), np.int64), np.zeros((len(pieces), 256), bool)
+        # far enough apart: threads that write to the same line of a cache wait for each other
+        ends, present = np.empty(len(pieces), np.int64), np.zeros((len(pieces), 256 + CACHE_LINE), bool)
 
         def write(first: int, last: int) -> None:
             for k in range(first, last):
@@ -286,13 +289,13 @@ class Rows:
                 cut = cuts[node]
                 ends[k] = part(cut.column, cut.goes_left, held, a, b, lefts[k], rights[k], out, present[k])
 
-        self.crew.run(write, len(pieces), 3.0 * sum(node.n_rows for node in nodes))
+        self.crew.run(write, len(pieces), work)
         self._side = side
         last = {piece.node: k for k, piece in enumerate(pieces)}
         parted, at = [], 0
         for node, cut in enumerate(cuts):
             its = slice(at, at := last[node] + 1)
-            parted.append(self._parted(cut, int(ends[at - 1]), np.asarray(present[its].any(axis=0))))
+            parted.append(self._parted(cut, int(ends[at - 1]), np.asarray(present[its, :256].any(axis=0))))
         return parted
 
     def _places(self, cuts: Sequence[Cut], pieces: list[Piece]) -> tuple[Whole, Whole]:
@@ -315,7 +318,7 @@ class Rows:
                 cut = cuts[pieces[k].node]
                 found[at] = count_left(cut.column, cut.goes_left, held, a, b)
 
-        self.crew.run(count, len(smaller), float(sum(b - a for _, a, b in smaller)))
+        self.crew.run(count, len(smaller), 0.2 * sum(b - a for _, a, b in smaller))
         counts = np.zeros(len(pieces), np.int64)
         np.add.at(counts, [k for k, _, _ in smaller], found)
         for k in range(1, len(pieces)):
@@ -338,6 +341,27 @@ class Rows:
         weight = float(u[entries[left.start : left.stop] >> np.uint64(32)].sum()) if u.size else left.n_rows
         return 2 * weight >= node.weight
 
+    def places(self, nodes: Sequence[Node]) -> Whole:
+        """Return where nodes have the rows of each block, in the order of X: (n_blocks, n_nodes, 2).
+
+        The entries of a node ascend or descend.  Threads that write to rows of blocks of their own do not meet.
+        """
+        n_rows = self.gradients.z.size
+        bounds = np.append(np.arange(0, n_rows, PIECE), n_rows)
+        out = np.empty((bounds.size - 1, len(nodes), 2), np.int64)
+        for k, node in enumerate(nodes):
+            if node.side == WHOLE:
+                out[:, k, 0], out[:, k, 1] = bounds[:-1], bounds[1:]
+                continue
+            its, at = self.room[node.side, node.start : node.stop], bounds.astype(np.uint64) << np.uint64(32)
+            if its.size and its[0] <= its[-1]:
+                ends = node.start + np.searchsorted(its, at)
+                out[:, k, 0], out[:, k, 1] = ends[:-1], ends[1:]
+            else:
+                ends = node.stop - np.searchsorted(its[::-1], at)
+                out[:, k, 0], out[:, k, 1] = ends[1:], ends[:-1]
+        return out
+
     def count(self, node: Node) -> int:
         """Return how many training rows a node has, those that others stand for included."""
         counts = self.gradients.weights.counts
@@ -356,7 +380,7 @@ class Rows:
             for _, a, b in pieces[first:last]:
                 gradients_of(held, a, b, out[a - node.start : b - node.start])
 
-        self.crew.run(copy, len(pieces), float(node.n_rows))
+        self.crew.run(copy, len(pieces), 0.1 * node.n_rows)
         return out
 
     def spread(self, node: Node) -> float:
@@ -390,7 +414,7 @@ class Rows:
                 _, a, b = pieces[k]
                 found[k] = products(held, a, b, before[a - node.start : b - node.start])
 
-        self.crew.run(multiply, len(pieces), 2.0 * node.n_rows)
+        self.crew.run(multiply, len(pieces), 0.4 * node.n_rows)
         both, other = found.sum(axis=0).tolist()
         length = self.length(node)
         if cap == 0.0:

@@ -86,7 +86,7 @@ class Screen:
             end = may_win(features, first, last, memory.share, along, across, length, slack, price, best, out)
             found.append(out[first:end])
 
-        rows.crew.run(look, features.size, 10.0 * features.size)
+        rows.crew.run(look, features.size, 1.0 * features.size)
         return found[0] if len(found) == 1 else np.sort(np.concatenate(found))
 
     def remember(self, rows: Rows, node: Node, features: Index, gains: Array) -> None:

@@ -207,7 +207,9 @@ class DenseSearch:
     def _share(self, search: Callable[[int, int], None], features: Index, n_rows: NDArray[np.intp]) -> None:
         """Let threads search features, up to four at once, which share the reading of gradients."""
         unit = min(4, -(-features.size // self._crew.size))
-        self._crew.run(search, features.size, features.size * (float(n_rows.sum()) + 300.0), unit=unit)
+        self._crew.run(
+            search, features.size, features.size * (0.1 * float(n_rows.sum()) + 40.0 * n_rows.size), unit=unit
+        )
 
     def _common(self) -> Any:
         layout, gradients = self._bins.layout, self._rows.gradients
@@ -392,7 +394,7 @@ class SparseSearch:
             for node, a, b in pieces[first:last]:
                 label_nodes(held, a, b, new[node].index, self._node_of)
 
-        self._crew.run(label, len(pieces), 2.0 * sum(node.n_rows for node in new))
+        self._crew.run(label, len(pieces), 0.4 * sum(node.n_rows for node in new))
 
     def gains(
         self,
@@ -450,8 +452,8 @@ class SparseSearch:
             )  # fmt: skip
             gains[:, first:end] *= gradients.factor
 
-        work = bins.rows.size / max(1, layout.n_features) + 50.0 * len(nodes)  # of a feature
-        self._crew.run(search, features.size, features.size * work, unit=min(16, max(1, int(20_000 / work))))
+        work = 0.5 * bins.rows.size / max(1, layout.n_features) + 20.0 * len(nodes)  # of a feature
+        self._crew.run(search, features.size, features.size * work, unit=min(16, max(1, int(10_000 / work))))
         if words is NO_WORDS:
             return features, gains, codes
         passed = np.concatenate([np.arange(first, ends[first]) for first in sorted(ends)])

@@ -62,7 +62,7 @@ class Sieve:
                 one, mean = ones[group[k]], nodes[k].gradient / nodes[k].weight
                 write_words(held, a, b, mean, one * per_square[k], one * per_weight[k], group[k], words)
 
-        self._crew.run(write, len(pieces), 3.0 * sum(node.n_rows for node in nodes))
+        self._crew.run(write, len(pieces), 0.4 * sum(node.n_rows for node in nodes))
         return words, ones.astype(np.uint64), self._most, self._filled, self._most_filled
 
     def _amounts(self, rows: Rows, nodes: Sequence[Node], bars: Array) -> tuple[Array, Array, Array]:
