@@ -12,6 +12,7 @@ from skgraft.boosting.bins import find_layout, store
 from skgraft.boosting.growth import quantise_weights
 from skgraft.boosting.growth.rows import Cut, Rows
 from skgraft.boosting.growth.search import Bars, Limits, SparseSearch
+from skgraft.boosting.growth.sieve import Sieve
 from skgraft.boosting.losses import quantise_gradients
 from skgraft.matrix.threads import ALONE, crew
 
@@ -119,3 +120,22 @@ def test_trees_are_those_without_it(weighted):
     assert sifted.order_.size >= 4
     assert_array_equal(sifted.order_, plain.order_)
     assert_array_equal(sifted.predict_proba(X), plain.predict_proba(X))
+
+
+@pytest.mark.parametrize("weighted", ["", "whole"])
+def test_stored_zeros_do_not_fill_a_word_to_overflowing(weighted):
+    """Where most entries are stored zeros, as many as a word has room for and a few more."""
+    X = counts(filled=0.1)
+    X.data[np.random.default_rng(2).uniform(size=X.nnz) < 0.8] = 0.0
+    search, nodes = level(X, weighted, min_leaf=20)
+    low = np.full(4, 0.01)
+    words, ones, most, filled, most_filled = Sieve(search._bins, search._rows, 20, ALONE).words(
+        search._rows,
+        nodes,
+        Bars(np.zeros(D), low).scaled(np.arange(D), nodes, search._rows)[1],
+    )
+    assert (ones > 0).all()
+    fields = words[:, None] >> np.arange(0, 64, 16, dtype=np.uint64) & np.uint64(2**16 - 1)
+    for f in range(D):
+        if X.indptr[f + 1] - X.indptr[f] <= most and filled[f] <= most_filled:
+            assert fields[X.indices[X.indptr[f] : X.indptr[f + 1]]].sum(axis=0).max() < 2**16

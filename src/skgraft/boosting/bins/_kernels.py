@@ -201,12 +201,12 @@ def sparse_codes(starts, data, first, last, edges, edge_starts, n_bins, missing,
 
 
 @njit(cache=True, nogil=True)
-def filled_weights(starts, rows, bins, zero, first, last, u, out):
-    """Write what the entries of sparse columns weigh that are not in the bin of all other rows; no u means one each."""
+def entry_weights(starts, rows, bins, zero, first, last, u, every, out):
+    """Write what the entries of sparse columns weigh, all or those outside the bin of other rows; no u means 1 each."""
     for f in range(first, last):
         total = np.int64(0)
         for p in range(starts[f], starts[f + 1]):
-            if bins[p] != zero[f]:
+            if every or bins[p] != zero[f]:
                 total += u[rows[p]] if u.shape[0] > 0 else 1
         out[f] = total
 

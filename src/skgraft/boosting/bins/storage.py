@@ -71,19 +71,19 @@ class SparseBins:
 
         ``u`` are the weights of the rows, none if each weighs one.
         """
-        return (self.layout.n_bins > 0) & (self.filled(u, crew) >= least)
+        return (self.layout.n_bins > 0) & (self.entry_weights(u, crew, every=False) >= least)
 
-    def filled(self, u: NDArray[np.int64], crew: Crew) -> NDArray[np.int64]:
-        """Return what the rows weigh that are not in a column's bin of all other rows."""
-        from skgraft.boosting.bins._kernels import filled_weights
+    def entry_weights(self, u: NDArray[np.int64], crew: Crew, *, every: bool) -> NDArray[np.int64]:
+        """Return what the entries of each column weigh, all or those that are not in the bin of all other rows."""
+        from skgraft.boosting.bins._kernels import entry_weights
 
-        filled = np.empty(self.layout.n_features, np.int64)
+        out = np.empty(self.layout.n_features, np.int64)
 
         def add_up(first: int, last: int) -> None:
-            filled_weights(self.starts, self.rows, self.bins, self.zero, first, last, u, filled)
+            entry_weights(self.starts, self.rows, self.bins, self.zero, first, last, u, every, out)
 
-        crew.run(add_up, filled.size, 0.3 * self.rows.size)
-        return filled
+        crew.run(add_up, out.size, 0.3 * self.rows.size)
+        return out
 
 
 @dataclass(frozen=True, eq=False)

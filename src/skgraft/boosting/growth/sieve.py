@@ -38,7 +38,7 @@ class Sieve:
 
         self._n_rows, self._crew = bins.n_rows, crew
         self._min_leaf = min_samples_leaf / rows.gradients.weights.unit
-        self._filled = bins.filled(rows.gradients.weights.u, crew)
+        self._filled = bins.entry_weights(rows.gradients.weights.u, crew, every=True)
         counts = np.diff(bins.starts)
         self._most, self._most_filled = (int(np.quantile(each, USUAL)) for each in (counts, self._filled))
         self._mean_filled = float(self._filled.mean())
