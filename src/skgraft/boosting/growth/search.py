@@ -21,6 +21,8 @@ Index = NDArray[np.intp]
 SUBTRACT_FROM = 3000  # rows of a node whose histograms are kept, for one of its children to be what the other leaves
 SUBTRACTION = 300  # rows whose adding up takes as long as a subtraction
 MOST_KEPT = 2**28  # bytes of histograms kept for the next level
+CACHED = 2**24  # bytes of a node's histograms beyond which they go to memory and back, which pays
+FROM_MEMORY = 4  # times as many rows later
 
 GLANCE = 1024  # features that tell whether most of them pass
 
@@ -128,8 +130,10 @@ class _Kept:
 
     def make_room(self, nodes: list[Node], channels: int, stride: int) -> None:
         """Give slots to the nodes that are large enough, if there is memory for them."""
-        large = [node.index for node in nodes if node.n_rows >= SUBTRACT_FROM]
-        size = self.features.size * len(large) * channels * stride
+        a_node = self.features.size * channels * stride
+        least = SUBTRACT_FROM if 8 * a_node <= CACHED else FROM_MEMORY * SUBTRACT_FROM
+        large = [node.index for node in nodes if node.n_rows >= least]
+        size = a_node * len(large)
         if not size or 8 * size > MOST_KEPT:
             return
         if self._buffers[0].size < size:
