@@ -21,8 +21,8 @@ Index = NDArray[np.intp]
 SUBTRACT_FROM = 3000  # rows of a node whose histograms are kept, for one of its children to be what the other leaves
 SUBTRACTION = 300  # rows whose adding up takes as long as a subtraction
 MOST_KEPT = 2**28  # bytes of histograms kept for the next level
-CACHED = 2**24  # bytes of a node's histograms beyond which they go to memory and back, which pays
-FROM_MEMORY = 4  # times as many rows later
+# A node's histograms of more bytes than these do not stay in a cache; to keep them takes that many times as many rows.
+CACHED, FROM_MEMORY = 2**24, 4
 
 GLANCE = 1024  # features that tell whether most of them pass
 
