@@ -20,8 +20,8 @@ from skgraft.boosting.growth.rows import pieces_of
 from skgraft.boosting.losses import Task, quantise_gradients
 from skgraft.boosting.market import Market, Purchase
 from skgraft.boosting.tree import Tree, make_tree
-from skgraft.grafting.history import History, Record
 from skgraft.matrix.threads import Crew
+from skgraft.run.history import History, Record
 
 Array = NDArray[np.float64]
 

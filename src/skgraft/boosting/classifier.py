@@ -11,8 +11,8 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
 
 from skgraft.boosting.selector import CONSTRAINTS, BoostedSelector
-from skgraft.grafting.class_scores import ClassProbabilities, class_probabilities, one_or_all
-from skgraft.grafting.encoding import read_classes
+from skgraft.estimator.class_scores import ClassProbabilities, class_probabilities, one_or_all
+from skgraft.tables.targets import read_classes
 
 Array = NDArray[np.float64]
 

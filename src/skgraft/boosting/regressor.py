@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skgraft.boosting.selector import CONSTRAINTS, BoostedSelector
-from skgraft.grafting.encoding import require_counts
+from skgraft.tables.targets import require_counts
 
 Array = NDArray[np.float64]
 

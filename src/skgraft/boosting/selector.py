@@ -21,10 +21,10 @@ from skgraft.boosting.boost import Controls, Ensemble, Problem, boost, empty_ens
 from skgraft.boosting.explore import Explorer
 from skgraft.boosting.market import Market
 from skgraft.boosting.prepare import Data, Settings, hold_out, make_problem
-from skgraft.criterion.prices import resolve_prices
-from skgraft.matrix.categories import CategoryCoder, find_categories
-from skgraft.matrix.table import read_new, read_training, sample_weights
 from skgraft.matrix.threads import Crew, crew
+from skgraft.prices.resolve import resolve_prices
+from skgraft.tables.categories import CategoryCoder, find_categories
+from skgraft.tables.table import read_new, read_training, sample_weights
 
 Array = NDArray[np.float64]
 

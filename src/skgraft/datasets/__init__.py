@@ -14,7 +14,7 @@ from skgraft.datasets.readers import (
 from skgraft.datasets.real_data import RealData
 from skgraft.datasets.sparse_problems import PolynomialProblem, make_sparse_polynomial, make_weston_linear
 from skgraft.datasets.table_readers import read_a9a, read_adult, read_kddcup99, read_prostate, read_spambase
-from skgraft.matrix.stored import ColumnBlocks, column_blocks
+from skgraft.tables.stored import ColumnBlocks, column_blocks
 
 __all__ = [
     "ColumnBlocks",

@@ -14,15 +14,15 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skgraft.grafting.class_scores import ClassProbabilities
-from skgraft.grafting.encoding import encode_classes, read_classes, require_counts
+from skgraft.estimator.class_scores import ClassProbabilities
 from skgraft.grafting.loop import EFFORTS
 from skgraft.grafting.network.fit import NetworkFit, fit_network
 from skgraft.grafting.network.prepare import Given, Prepared, prepare, standardized_rows
 from skgraft.grafting.network.wiring import scores
-from skgraft.grafting.threads import threads
 from skgraft.matrix.rows import merge_rows
-from skgraft.matrix.table import read_new, read_training, sample_weights
+from skgraft.run.threads import threads
+from skgraft.tables.table import read_new, read_training, sample_weights
+from skgraft.tables.targets import encode_classes, read_classes, require_counts
 
 Array = NDArray[np.float64]
 

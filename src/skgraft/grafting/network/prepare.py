@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from skgraft.criterion.losses import make_loss
-from skgraft.criterion.prices import resolve_penalty_weights, resolve_prices
 from skgraft.grafting.network.fit import Controls, HeldOut
 from skgraft.grafting.network.problem import NetworkProblem
 from skgraft.grafting.target import Target
 from skgraft.matrix import make_columns
+from skgraft.prices.resolve import resolve_penalty_weights, resolve_prices
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from skgraft.grafting.estimators import GraftClassifier, GraftRegressor
+from skgraft.grafting.linear.estimators import GraftClassifier, GraftRegressor
 from skgraft.grafting.stream.columns import BUFFER, ColumnStream
 
 
