@@ -9,13 +9,13 @@ from scipy import sparse
 from sklearn.svm import SVC, SVR, LinearSVC
 
 from skgraft.matrix import make_columns
+from skgraft.svm import dual, machines
 from skgraft.svm.active_set import active_set
 from skgraft.svm.design import first_of_each, make_design
 from skgraft.svm.dual import Bands, class_bands, dual_violation, initial_state, solve_bands, solve_dual
 from skgraft.svm.joint import JointMachine
 from skgraft.svm.machines import IndependentMachines, solve_by_rows
 from skgraft.svm.primal import Primal
-from skgraft.svm import dual, machines
 
 
 def two_classes(seed, m, n, noise=1.0):
@@ -190,7 +190,7 @@ def test_the_joint_machine_is_the_same_in_the_dual_and_in_the_primal_and_a_minim
 
 
 def test_conjugate_gradients_give_the_joint_machine_of_cholesky(monkeypatch):
-    from skgraft.zeronorm import joint_primal
+    from skgraft.svm import joint_primal
 
     rng = np.random.default_rng(4)
     X = rng.standard_normal((60, 8))

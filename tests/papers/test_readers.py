@@ -3,8 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from skgraft.datasets import read_arrhythmia, read_mfeat
+from papers.data import read_arrhythmia, read_mfeat
 
 
 def write_mfeat(folder: Path):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.datasets.real_data import Folder, RealData, locate
+from papers.data.real_data import Folder, RealData, locate
 
 _J = 13  # the vector angle of J, missing in most records of the arrhythmia data
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skgraft.datasets.real_data import Folder, RealData, locate
+from papers.data.real_data import Folder, RealData, locate
 
 _LYMPHOMA = (66, 62)
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-
-from skgraft.datasets import read_brown_yeast, read_leukemia, read_lymphoma, read_prostate
+from papers.data import read_brown_yeast, read_leukemia, read_lymphoma, read_prostate
 
 READERS = [read_brown_yeast, read_leukemia, read_lymphoma, read_prostate]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.datasets.real_data import Folder, RealData, locate
+from papers.data.real_data import Folder, RealData, locate
 
 _ADULT = (
     "age",

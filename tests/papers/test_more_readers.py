@@ -6,9 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.io import savemat
-
-from skgraft.datasets import (
+from papers.data import (
     read_a9a,
     read_adult,
     read_colon,
@@ -19,6 +17,7 @@ from skgraft.datasets import (
     read_spambase,
     read_usps,
 )
+from scipy.io import savemat
 
 READERS = [
     read_a9a,
