@@ -3,15 +3,38 @@
 from __future__ import annotations
 
 from skgraft.criterion.certificate import Certificate, duality_gap
-from skgraft.criterion.losses import LOSSES, Curvature, Loss, make_loss
+from skgraft.criterion.losses import (
+    LOSSES,
+    Curvature,
+    Huber,
+    Logistic,
+    Loss,
+    Multinomial,
+    Poisson,
+    Squared,
+    SquaredHinge,
+    loss_facts,
+    loss_names,
+    make_loss,
+    resolve_loss,
+)
 from skgraft.criterion.penalties import Penalty
 
 __all__ = [
     "LOSSES",
     "Certificate",
     "Curvature",
+    "Huber",
+    "Logistic",
     "Loss",
+    "Multinomial",
     "Penalty",
+    "Poisson",
+    "Squared",
+    "SquaredHinge",
     "duality_gap",
+    "loss_facts",
+    "loss_names",
     "make_loss",
+    "resolve_loss",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skgraft.estimator.class_scores import ClassProbabilities, ClassScores, class_probabilities, one_or_all
+from skgraft.estimator.class_scores import ClassProbabilities, ClassScores, one_or_all
 from skgraft.estimator.linear_selector import LinearSelectingClassifier, LinearSelector
 
 __all__ = [
@@ -10,6 +10,5 @@ __all__ = [
     "ClassScores",
     "LinearSelectingClassifier",
     "LinearSelector",
-    "class_probabilities",
     "one_or_all",
 ]

@@ -10,6 +10,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
+from skgraft.criterion import Loss, loss_facts
+
 Array = NDArray[np.float64]
 
 
@@ -18,18 +20,6 @@ def one_or_all(scores: Array) -> Array:
     if scores.shape[1] == 1:
         return scores[:, 0]
     return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
-
-
-def class_probabilities(decision: Array, loss: str) -> Array:
-    """Return the probabilities of all classes, given what :func:`one_or_all` returns."""
-    from scipy.special import expit, softmax
-
-    if decision.ndim == 1:
-        return np.column_stack([expit(-decision), expit(decision)])
-    if loss == "multinomial":
-        return np.asarray(softmax(decision, axis=1))
-    each = expit(decision)
-    return np.asarray(each / np.maximum(each.sum(axis=1, keepdims=True), np.finfo(float).tiny))
 
 
 class ClassScores(ClassifierMixin):
@@ -79,17 +69,18 @@ class ClassScores(ClassifierMixin):
 
 
 def _gives_probabilities(estimator: Any) -> bool:
-    loss = getattr(estimator, "loss_", getattr(estimator, "loss", None))
-    if loss == "squared_hinge":
+    given = getattr(estimator, "_loss", getattr(estimator, "loss", "auto"))
+    if given != "auto" and not loss_facts(given).has_probabilities:
+        loss = given if isinstance(given, str) else given.name
         msg = f"probabilities are not defined for loss={loss!r}; use loss='logistic' or 'multinomial'"
         raise AttributeError(msg)
     return True
 
 
 class ClassProbabilities(ClassScores):
-    """The same with probabilities, where the loss ``loss_`` defines them."""
+    """The same with probabilities, where the loss defines them."""
 
-    loss_: str
+    _loss: Loss
 
     @available_if(_gives_probabilities)
     def predict_proba(self, X: Any) -> Array:
@@ -105,7 +96,8 @@ class ClassProbabilities(ClassScores):
         ndarray of shape (n_samples, n_classes)
             Probabilities in the order of ``classes_``.
         """
-        return class_probabilities(self.decision_function(X), self.loss_)
+        decision = self.decision_function(X)
+        return self._loss.probabilities(decision)
 
     @available_if(_gives_probabilities)
     def predict_log_proba(self, X: Any) -> Array:

@@ -9,20 +9,18 @@ from skgraft.tables.categories import CategoryCoder, find_categories
 from skgraft.tables.named import named_columns, read_block, take_named
 from skgraft.tables.stored import ColumnBlocks, column_blocks
 from skgraft.tables.table import read_new, read_training, require_finite, sample_weights
-from skgraft.tables.targets import encode_classes, read_classes, require_counts
+from skgraft.tables.targets import read_classes
 
 __all__ = [
     "CategoryCoder",
     "ColumnBlocks",
     "column_blocks",
-    "encode_classes",
     "find_categories",
     "named_columns",
     "read_block",
     "read_classes",
     "read_new",
     "read_training",
-    "require_counts",
     "require_finite",
     "sample_weights",
     "take_named",

@@ -1,4 +1,4 @@
-"""Targets as the losses see them: classes as codes, signs or one-hot rows; counts that are counts."""
+"""Targets as people give them: classes, their codes and their weights."""
 
 from __future__ import annotations
 
@@ -37,15 +37,6 @@ def read_classes(y: NDArray[Any], weight: Array, class_weight: Any) -> tuple[NDA
     return classes, codes, weight
 
 
-def encode_classes(codes: Index, n_classes: int, loss: str) -> Array:
-    """Return one-hot rows for ``"multinomial"``, else -1/+1, in one column if there are two classes."""
-    if loss == "multinomial":
-        return np.eye(n_classes)[codes]
-    if n_classes == 2:
-        return np.where(codes[:, None] == 1, 1.0, -1.0)
-    return np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
-
-
 def require_class_weights(each: Array, classes: NDArray[Any]) -> None:
     """Refuse weights of classes that are no weights."""
     bad = np.flatnonzero(~np.isfinite(each) | (each < 0.0))
@@ -53,16 +44,4 @@ def require_class_weights(each: Array, classes: NDArray[Any]) -> None:
         k = int(bad[0])
         name = classes.tolist()[k]
         msg = f"class_weight gives class {name!r} the weight {each[k]:g}; it must be a number of at least 0"
-        raise ValueError(msg)
-
-
-def require_counts(y: Array, weight: Array) -> None:
-    """Refuse targets that are no counts."""
-    bad = np.argwhere(np.atleast_1d(y) < 0.0)
-    if bad.size:
-        row = int(bad[0][0])
-        msg = f"loss='poisson' needs y >= 0, but row {row} of y holds {np.ravel(y[row])}; use loss='squared' or 'huber'"
-        raise ValueError(msg)
-    if not (y.reshape(y.shape[0], -1)[weight > 0.0] > 0.0).any(axis=0).all():
-        msg = "loss='poisson' needs a positive y somewhere, but y is zero in every row of nonzero weight"
         raise ValueError(msg)

@@ -21,6 +21,7 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 
+from skgraft.criterion import Loss, loss_names
 from skgraft.grafting.linear.estimators import _CONSTRAINTS, GraftClassifier, GraftRegressor
 from skgraft.grafting.linear.l1max import null_l1
 from skgraft.grafting.linear.path import GraftPath, path_of
@@ -71,7 +72,7 @@ class _GraftCV(BaseEstimator):
             chosen["l1"] = float(values[self.best_index_])
         best = self._base(**{**self._shared_parameters(), **chosen}).fit(X, y, sample_weight=sample_weight)
         for name, value in vars(best).items():
-            if name.endswith("_") or name == "_single_target":
+            if name.endswith("_") or name in {"_single_target", "_loss"}:
                 setattr(self, name, value)
         self.l1_ = best.l1
 
@@ -241,7 +242,7 @@ class GraftClassifierCV(_GraftCV, GraftClassifier):
     _base = GraftClassifier
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **_PATH_CONSTRAINTS,
-        "loss": [StrOptions({"auto", "logistic", "multinomial", "squared_hinge"})],
+        "loss": [StrOptions(loss_names("classes")), Loss],
         "class_weight": [None, dict, StrOptions({"balanced"})],
     }
 
@@ -258,7 +259,7 @@ class GraftClassifierCV(_GraftCV, GraftClassifier):
         l2: float = 0.0,
         l0: Any = 0.0,
         group_l1: float = 0.0,
-        loss: str = "auto",
+        loss: str | Loss = "auto",
         penalty_weights: Any = None,
         feature_costs: Any = None,
         groups: Any = None,
@@ -365,7 +366,7 @@ class GraftRegressorCV(_GraftCV, GraftRegressor):
     _base = GraftRegressor
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **_PATH_CONSTRAINTS,
-        "loss": [StrOptions({"auto", "squared", "huber", "poisson"})],
+        "loss": [StrOptions(loss_names("numbers")), Loss],
         "delta": [Interval(Real, 0, None, closed="neither")],
     }
 
@@ -382,7 +383,7 @@ class GraftRegressorCV(_GraftCV, GraftRegressor):
         l2: float = 0.0,
         l0: Any = 0.0,
         group_l1: float = 0.0,
-        loss: str = "auto",
+        loss: str | Loss = "auto",
         delta: float = 1.35,
         penalty_weights: Any = None,
         feature_costs: Any = None,

@@ -14,7 +14,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skgraft.criterion.losses import make_loss
+from skgraft.criterion import Loss, loss_facts, loss_names, resolve_loss
 from skgraft.estimator.class_scores import ClassProbabilities
 from skgraft.grafting.linear.fit import Controls, LinearFit, fit_linear
 from skgraft.grafting.linear.problem import LinearProblem
@@ -24,7 +24,7 @@ from skgraft.matrix import DenseColumns, JoinedColumns, SparseColumns, make_colu
 from skgraft.prices.resolve import Prices, resolve_penalty_weights, resolve_prices
 from skgraft.run.threads import threads
 from skgraft.tables.table import read_new, read_training, require_finite, sample_weights
-from skgraft.tables.targets import encode_classes, read_classes, require_counts
+from skgraft.tables.targets import read_classes
 
 Array = NDArray[np.float64]
 
@@ -70,7 +70,7 @@ class _LinearGraft(SelectorMixin, BaseEstimator):
         return tags
 
     def _encoded(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
-        """Validate and return X, targets of shape (n_samples, n_outputs) and weights; sets ``loss_``."""
+        """Validate and return X, targets of shape (n_samples, n_outputs) and weights; sets the loss."""
         raise NotImplementedError
 
     def _problem(self, X: Any, y: Any, sample_weight: Any) -> LinearProblem:
@@ -111,10 +111,9 @@ class _LinearGraft(SelectorMixin, BaseEstimator):
         prices: Prices,
         penalty_weight: Array,
     ) -> LinearProblem:
-        loss = make_loss(self.loss_, delta=getattr(self, "delta", 1.35))
         return LinearProblem(
             columns=columns,
-            target=Target(loss, target, weight, self.fit_intercept),
+            target=Target(self._loss, target, weight, self.fit_intercept),
             prices=prices,
             penalty_weight=penalty_weight,
             l1=float(self.l1),
@@ -228,7 +227,7 @@ class GraftClassifier(ClassProbabilities, _LinearGraft):
         Price of a feature (times its cost) or bag.
     group_l1 : float, default=0.0
         Coefficient of the group norm: bags, with the weights of all classes, come in whole.
-    loss : {"auto", "logistic", "multinomial", "squared_hinge"}, default="auto"
+    loss : {"auto", "logistic", "multinomial", "squared_hinge"} or Loss, default="auto"
         ``"auto"`` is logistic for two classes and multinomial for more.  Logistic and squared hinge treat more
         than two classes one against the rest, a feature being paid for once.
     penalty_weights : array-like or mapping, optional
@@ -332,7 +331,7 @@ class GraftClassifier(ClassProbabilities, _LinearGraft):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **_CONSTRAINTS,
-        "loss": [StrOptions({"auto", "logistic", "multinomial", "squared_hinge"})],
+        "loss": [StrOptions(loss_names("classes")), Loss],
         "class_weight": [None, dict, StrOptions({"balanced"})],
     }
 
@@ -343,7 +342,7 @@ class GraftClassifier(ClassProbabilities, _LinearGraft):
         l2: float = 0.0,
         l0: float = 0.0,
         group_l1: float = 0.0,
-        loss: str = "auto",
+        loss: str | Loss = "auto",
         penalty_weights: Any = None,
         feature_costs: Any = None,
         groups: Any = None,
@@ -421,8 +420,9 @@ class GraftClassifier(ClassProbabilities, _LinearGraft):
         if self.warm_start and hasattr(self, "classes_") and not np.array_equal(self.classes_, classes):
             del self.coef_
         self.classes_: NDArray[Any] = classes
-        self.loss_ = self.loss if self.loss != "auto" else ("logistic" if classes.size == 2 else "multinomial")
-        return X, encode_classes(codes, classes.size, self.loss_), weight
+        self._loss = resolve_loss(self.loss, "classes", n_classes=classes.size)
+        self.loss_ = self._loss.name
+        return X, self._loss.encode(codes, classes.size), weight
 
 
 class GraftRegressor(MultiOutputMixin, RegressorMixin, _LinearGraft):
@@ -436,7 +436,7 @@ class GraftRegressor(MultiOutputMixin, RegressorMixin, _LinearGraft):
     ----------
     l1, l2, l0, group_l1
         Coefficients of the penalties; with ``standardize=False``, ``l1`` is scikit-learn's ``Lasso(alpha)``.
-    loss : {"auto", "squared", "huber", "poisson"}, default="auto"
+    loss : {"auto", "squared", "huber", "poisson"} or Loss, default="auto"
         ½(y - f)², Huber's function of y - f, or exp(f) - y·f for counts; ``"auto"`` is squared.
     delta : float, default=1.35
         Where Huber's loss turns from a square to a line, in units of y.
@@ -477,7 +477,7 @@ class GraftRegressor(MultiOutputMixin, RegressorMixin, _LinearGraft):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **_CONSTRAINTS,
-        "loss": [StrOptions({"auto", "squared", "huber", "poisson"})],
+        "loss": [StrOptions(loss_names("numbers")), Loss],
         "delta": [Interval(Real, 0, None, closed="neither")],
     }
 
@@ -488,7 +488,7 @@ class GraftRegressor(MultiOutputMixin, RegressorMixin, _LinearGraft):
         l2: float = 0.0,
         l0: float = 0.0,
         group_l1: float = 0.0,
-        loss: str = "auto",
+        loss: str | Loss = "auto",
         delta: float = 1.35,
         penalty_weights: Any = None,
         feature_costs: Any = None,
@@ -565,9 +565,9 @@ class GraftRegressor(MultiOutputMixin, RegressorMixin, _LinearGraft):
     def _encoded(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
         X, y = read_training(self, X, y, multi_output=True, check_finite=False)
         weight = sample_weights(sample_weight, X)
-        self.loss_ = "squared" if self.loss == "auto" else self.loss
-        if self.loss_ == "poisson":
-            require_counts(y, weight)
+        self._loss = resolve_loss(self.loss, "numbers", delta=self.delta)
+        self.loss_ = self._loss.name
+        self._loss.require_target(y, weight)
         self._single_target = y.ndim == 1
         return X, y.reshape(y.shape[0], -1), weight
 
@@ -575,7 +575,7 @@ class GraftRegressor(MultiOutputMixin, RegressorMixin, _LinearGraft):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = True
-        tags.target_tags.positive_only = self.loss == "poisson"
+        tags.target_tags.positive_only = loss_facts(self.loss).positive_target
         return tags
 
     def predict(self, X: Any) -> Array:
@@ -592,5 +592,5 @@ class GraftRegressor(MultiOutputMixin, RegressorMixin, _LinearGraft):
             w·x + b, or its exponential for ``loss="poisson"``.
         """
         scores = self._scores(X)
-        mean = np.exp(scores) if self.loss_ == "poisson" else scores
+        mean = self._loss.response(scores)
         return mean[:, 0] if np.ndim(self.coef_) == 1 else mean

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skgraft.criterion import LOSSES, Loss
 from skgraft.grafting.linear.model import LinearModel
 from skgraft.grafting.linear.problem import Layout, LinearProblem, make_penalty
 
 Array = NDArray[np.float64]
 
 
-def l1_max(X: Any, y: Any, *, loss: str = "auto", sample_weight: Any = None, **parameters: Any) -> float:
+def l1_max(X: Any, y: Any, *, loss: str | Loss = "auto", sample_weight: Any = None, **parameters: Any) -> float:
     """Return the smallest ``l1`` at which no penalised feature enters the model.
 
     Parameters
@@ -51,12 +52,13 @@ def l1_max(X: Any, y: Any, *, loss: str = "auto", sample_weight: Any = None, **p
     return null_l1(estimator._problem(X, y, sample_weight))  # noqa: SLF001 -- the estimators' own encoding
 
 
-def estimator_for(y: Any, loss: str, parameters: dict[str, Any]) -> Any:
+def estimator_for(y: Any, loss: str | Loss, parameters: dict[str, Any]) -> Any:
     """Return the estimator that the loss asks for, or else the kind of target."""
     from skgraft.grafting.linear.estimators import GraftClassifier, GraftRegressor
 
     numbers = np.asarray(y).dtype.kind == "f"
-    regression = loss in {"squared", "huber", "poisson"} or (loss == "auto" and numbers)
+    given = loss if isinstance(loss, Loss) else LOSSES.get(loss)
+    regression = numbers if loss == "auto" else given is not None and given.task == "numbers"
     estimator = (GraftRegressor if regression else GraftClassifier)(loss=loss, **parameters)
     estimator._validate_params()  # noqa: SLF001 -- what fit does first
     return estimator

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array
 
+from skgraft.criterion import Loss
 from skgraft.criterion.certificate import Certificate
 from skgraft.grafting.linear.fit import Controls, LinearFit, begin, check_model, conclude, run
 from skgraft.grafting.linear.l1max import estimator_for, null_l1
@@ -162,7 +163,7 @@ def graft_path(
     sizes: ArrayLike | None = None,
     n_values: int = 100,
     smallest: float = 1e-2,
-    loss: str = "auto",
+    loss: str | Loss = "auto",
     sample_weight: Any = None,
     **parameters: Any,
 ) -> GraftPath:
