@@ -194,7 +194,7 @@ def test_descent_on_rows_for_all_outputs_is_descent_on_their_matrix(size, positi
     q0, w0 = rng.standard_normal((n_outputs, m)), np.abs(rng.standard_normal((n_outputs, m)))
     by_matrix, by_rows = w0.copy(), w0.copy()
     assert targets_cd(G, m, q0.copy(), by_matrix, starts, l1, norm, bound, positive, 1e-11, 20000) < 20000
-    assert rows_cd(A, m, q0, by_rows, ridge, starts, l1, norm, bound, positive, 1e-11, 20000) < 20000
+    assert rows_cd(A, q0, by_rows, ridge, starts, l1, norm, bound, positive, 1e-11, 20000) < 20000
     assert_allclose(by_rows, by_matrix, atol=1e-8)
     assert by_rows.any()
 
@@ -209,7 +209,7 @@ def test_descent_on_rows_reaches_the_minimum(kind, positive, dtype, seed):
     buffer = np.vstack([A, np.full((3, N), np.nan, dtype)])
     w = model.w0.copy()
     bound = block_norms(model.H, p)
-    epochs = rows_cd(buffer, M, model.q[None], w[None], p.ridge, p.starts, p.l1, p.norm, bound, positive, tol, 20000)
+    epochs = rows_cd(buffer, model.q[None], w[None], p.ridge, p.starts, p.l1, p.norm, bound, positive, tol, 20000)
     assert epochs < 20000
     # single precision carries its rounding into the slopes
     assert_minimal(model, w, tol if dtype == np.float64 else 2e-6)
@@ -344,7 +344,7 @@ def test_first_epoch_on_rows_and_on_sparse_columns_is_that_of_the_plain_twin(kin
     w_plain, q_plain = model.w0.copy(), model.q.copy()
     plain_gram_cd(model.H, q_plain, w_plain, p, bound, 0.0, 1)
     w = model.w0.copy()
-    assert rows_cd(A, M, model.q[None], w[None], p.ridge, p.starts, p.l1, p.norm, bound, positive, 0.0, 1) == 1
+    assert rows_cd(A, model.q[None], w[None], p.ridge, p.starts, p.l1, p.norm, bound, positive, 0.0, 1) == 1
     assert_allclose(w, w_plain, rtol=0.0, atol=1e-13)
     columns, w = sp.csc_array(A.T), model.w0.copy()
     sparse_cd(
@@ -365,7 +365,7 @@ def test_epochs_never_raise_the_model(kind, positive):
         gram_cd(model.H, M, q, w, p.starts, p.l1, p.norm, bound, positive, 0.0, epochs)
         by_matrix.append(model.value(w))
         w = model.w0.copy()
-        rows_cd(A, M, model.q[None], w[None], p.ridge, p.starts, p.l1, p.norm, bound, positive, 0.0, epochs)
+        rows_cd(A, model.q[None], w[None], p.ridge, p.starts, p.l1, p.norm, bound, positive, 0.0, epochs)
         by_rows.append(model.value(w))
     assert np.diff(by_matrix).max() <= 1e-12
     assert np.diff(by_rows).max() <= 1e-12
@@ -389,7 +389,7 @@ def test_penalty_value_is_that_of_the_criterion(kind):
     p = make_penalty(kind, positive=False, seed=7)
     w = np.random.default_rng(8).standard_normal(M)
     plain = Penalty(p.l1, np.zeros(M), p.norm, p.starts)
-    assert_allclose(penalty_value(w, p.starts, p.l1, p.norm), plain.value(w), rtol=1e-13)
+    assert_allclose(penalty_value(w[None], p.starts, p.l1, p.norm), plain.value(w), rtol=1e-13)
 
 
 def test_extrapolation_is_the_affine_combination_of_least_residual():

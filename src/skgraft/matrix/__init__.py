@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from skgraft.matrix.columns import Columns, make_columns
+from skgraft.matrix.columns import Block, Columns, make_columns
 from skgraft.matrix.dense import DenseBlock, DenseColumns
 from skgraft.matrix.joined import JoinedColumns
 from skgraft.matrix.sparse import SparseBlock, SparseColumns
 
-__all__ = ["Columns", "DenseBlock", "DenseColumns", "JoinedColumns", "SparseBlock", "SparseColumns", "make_columns"]
+__all__ = [
+    "Block",
+    "Columns",
+    "DenseBlock",
+    "DenseColumns",
+    "JoinedColumns",
+    "SparseBlock",
+    "SparseColumns",
+    "make_columns",
+]

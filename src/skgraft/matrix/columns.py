@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from skgraft.matrix.dense import DenseBlock, DenseColumns
-from skgraft.matrix.sparse import SparseBlock, SparseColumns
+from skgraft.matrix.dense import DenseColumns
+from skgraft.matrix.sparse import SparseColumns
 
 Array = NDArray[np.float64]
 
@@ -30,6 +30,7 @@ class Columns(Protocol):
     too_large: NDArray[np.bool_]
     length: Array
     finite: bool
+    is_sparse: bool
 
     def gradient(self, residual: Array) -> Array:
         """Return the product of all standardised columns with a residual (n_rows, n_outputs)."""
@@ -44,8 +45,33 @@ class Columns(Protocol):
     def squares(self, weight: Array) -> Array:
         """Return the weighted sum of squares of every standardised column."""
 
-    def block(self) -> DenseBlock | SparseBlock:
+    def block(self) -> Block:
         """Return an empty block, to which the columns in use are copied."""
+
+    def dense_rows(self, columns: NDArray[np.intp]) -> Array:
+        """Return standardised columns as the rows of a new array."""
+
+
+class Block(Protocol):
+    """A growing copy of the columns in use, which a solver owns."""
+
+    features: NDArray[np.intp]
+    is_sparse: bool
+
+    def append(self, features: NDArray[np.intp]) -> None:
+        """Copy further columns."""
+
+    def keep(self, positions: NDArray[np.intp]) -> None:
+        """Keep only the columns at these positions, in this order."""
+
+    def scores(self, weights: Array) -> Array:
+        """Return the product of the columns with weights (n_features, n_outputs)."""
+
+    def gradient(self, residual: Array) -> Array:
+        """Return the product of each column with the residual (n_rows, n_outputs)."""
+
+    def dense_rows(self) -> Array:
+        """Return the standardised columns as the rows of an array."""
 
 
 def make_columns(X: Any, weight: Array, *, center: bool, standardize: bool) -> DenseColumns | SparseColumns:

@@ -23,6 +23,8 @@ SAFE_SQUARES = (1e-250, 1e250)  # outside, a variance may have lost digits by un
 class DenseColumns:
     """Columns of a dense array."""
 
+    is_sparse = False
+
     def __init__(self, X: NDArray[Any], weight: Array, *, center: bool, standardize: bool) -> None:
         self.X = X
         self.n_rows, self.n_columns = X.shape
@@ -103,6 +105,10 @@ class DenseColumns:
         rows[self.constant[columns]] = 0.0
         return rows
 
+    def dense_rows(self, columns: Index) -> Array:
+        """Return standardised columns as the rows of a new array."""
+        return self.take(columns)
+
     def _raw_gradient(self, residual: Array) -> Array:
         if self.X.dtype == np.float64:
             return np.asarray(self.X.T @ residual)
@@ -176,6 +182,8 @@ class DenseSource(Protocol):
 class DenseBlock:
     """A growing copy of the columns in use, as contiguous rows."""
 
+    is_sparse = False
+
     def __init__(self, columns: DenseSource) -> None:
         self._columns = columns
         self._buffer = np.empty((0, columns.n_rows))
@@ -210,6 +218,10 @@ class DenseBlock:
     def gradient(self, residual: Array) -> Array:
         """Return the product of each column with the residual (n_rows, n_outputs)."""
         return np.asarray(self.rows @ residual)
+
+    def dense_rows(self) -> Array:
+        """Return the standardised columns, one a row."""
+        return self.rows
 
 
 def _parts(length: int, width: int) -> Iterator[slice]:

@@ -43,6 +43,7 @@ class JoinedColumns:
         self.starts = np.cumsum([0, *(part.n_columns for part in self.parts)])
         self.n_columns = int(self.starts[-1])
         self.size = sum(part.size for part in self.parts)
+        self.is_sparse = all(part.is_sparse for part in self.parts)
         self.finite = all(part.finite for part in self.parts)
         self.centre = np.concatenate([part.centre for part in self.parts])
         self.scale = np.concatenate([part.scale for part in self.parts])
@@ -73,18 +74,17 @@ class JoinedColumns:
 
     def block(self) -> DenseBlock | SparseBlock:
         """Return an empty block for the columns in use."""
-        return SparseBlock(self) if self._all_sparse else DenseBlock(self)
+        return SparseBlock(self) if self.is_sparse else DenseBlock(self)
 
     def take(self, columns: Index, out: Array | None = None) -> Any:
         """Return standardised columns as rows of a dense array; as scaled sparse columns where all are sparse."""
-        if self._all_sparse:
-            return self._take_sparse(columns)
+        return self._take_sparse(columns) if self.is_sparse else self.dense_rows(columns, out)
+
+    def dense_rows(self, columns: Index, out: Array | None = None) -> Array:
+        """Return standardised columns as rows of an array, a new one unless ``out`` is given."""
         rows = np.empty((columns.size, self.n_rows)) if out is None else out
         for part, at, local in self._by_part(columns):
-            if isinstance(part, SparseColumns):
-                rows[at] = part.take(local).T.toarray() - part.shift[local, None]
-            else:
-                rows[at] = part.take(local)
+            rows[at] = part.dense_rows(local)
         return rows
 
     def _take_sparse(self, columns: Index) -> Any:
@@ -95,10 +95,6 @@ class JoinedColumns:
         if not found:
             return sparse.csc_array((self.n_rows, 0), dtype=np.float64)
         return sparse.hstack(found, format="csc")[:, np.argsort(np.concatenate(places))]
-
-    @property
-    def _all_sparse(self) -> bool:
-        return all(isinstance(part, SparseColumns) for part in self.parts)
 
     def _by_part(self, columns: Index) -> Iterator[tuple[Any, Index, Index]]:
         """Yield each matrix that has some of the columns, where these are asked for, and their places in it."""

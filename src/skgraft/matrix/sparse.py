@@ -24,6 +24,8 @@ class SparseColumns:
     Only scaled cells are ever stored; centring is a term of rank one in every product.
     """
 
+    is_sparse = True
+
     def __init__(self, X: Any, weight: Array, *, center: bool, standardize: bool) -> None:
         self.X = X
         self.n_rows, self.n_columns = X.shape
@@ -102,6 +104,10 @@ class SparseColumns:
         part.data -= np.repeat(np.where(self._offset, self.centre, 0.0)[columns], cells)
         part.data *= np.repeat(np.where(self.constant, 0.0, 1.0 / self.scale)[columns], cells)
         return part
+
+    def dense_rows(self, columns: Index) -> Array:
+        """Return standardised columns as the rows of a new array."""
+        return np.asarray(self.take(columns).T.toarray() - self.shift[columns, None])
 
     def _raw_gradient(self, residual: Array) -> Array:
         if self.size <= COMPILED_STORED:
@@ -196,6 +202,8 @@ class SparseBlock:
     ``matrix`` holds the scaled columns, ``transposed`` has them as rows, and ``mean`` is what centring takes from each.
     """
 
+    is_sparse = True
+
     def __init__(self, columns: SparseSource) -> None:
         self._columns = columns
         self.mean = np.empty(0)
@@ -225,3 +233,7 @@ class SparseBlock:
     def gradient(self, residual: Array) -> Array:
         """Return the product of each column with the residual (n_rows, n_outputs)."""
         return np.asarray(self.transposed @ residual - np.outer(self.mean, residual.sum(axis=0)))
+
+    def dense_rows(self) -> Array:
+        """Return the standardised columns as the rows of an array."""
+        return np.asarray(self.matrix.T.toarray() - self.mean[:, None])

@@ -80,6 +80,16 @@ class History(Sequence[Record]):
         """Iterate over the records."""
         return iter(self.records)
 
+    def append(self, record: Record) -> None:
+        """Add a step.
+
+        Parameters
+        ----------
+        record : Record
+            What happened.
+        """
+        self.records.append(record)
+
     def column(self, name: str) -> np.ndarray:
         """Return one quantity over all steps.
 

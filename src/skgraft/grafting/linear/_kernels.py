@@ -23,12 +23,14 @@ REPEATS = 4  # proximal steps on a group of several weights before moving on
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def penalty_value(w, starts, l1, norm):
+    """Return Σ l1|w| + Σ_g norm_g ||w_g|| of weights (n_outputs, m) whose groups span all outputs."""
     total = 0.0
     for g in range(starts.size - 1):
         squares = 0.0
-        for j in range(starts[g], starts[g + 1]):
-            total += l1[j] * abs(w[j])
-            squares += w[j] * w[j]
+        for k in range(w.shape[0]):
+            for j in range(starts[g], starts[g + 1]):
+                total += l1[j] * abs(w[k, j])
+                squares += w[k, j] * w[k, j]
         total += norm[g] * np.sqrt(squares)
     return total
 
@@ -113,6 +115,60 @@ def allowed(w, positive):
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
+def extrapolate_gradient(trail, trail_q, w, q, starts, l1, norm, positive):
+    """Move w and its gradient q, (n_outputs, m), to the mixture of the trail if the model is lower there.
+
+    q is affine in w, so it mixes with the same weights, and the model changes by ½(q + q_mixed)·(w_mixed - w).
+    """
+    mix = np.empty(MEMORY)
+    if not extrapolation(trail, mix):
+        return
+    w_mixed, q_mixed = np.empty(w.size), np.empty(w.size)
+    combine(trail, mix, w_mixed)
+    combine(trail_q, mix, q_mixed)
+    flat_w, flat_q = w.reshape(w.size), q.reshape(w.size)
+    change = penalty_value(w_mixed.reshape(w.shape), starts, l1, norm) - penalty_value(w, starts, l1, norm)
+    for i in range(w.size):
+        change += 0.5 * (flat_q[i] + q_mixed[i]) * (w_mixed[i] - flat_w[i])
+    if change < 0.0 and allowed(w_mixed, positive):
+        flat_w[:] = w_mixed
+        flat_q[:] = q_mixed
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def extrapolate_scores(trail, trail_z, trail_shift, total, q0, w, w0, z, shift, ridge, starts, l1, norm, positive):
+    """Move w and z = A'(w - w0), (n_outputs, ...), to the mixture of the trail if the model is lower there.
+
+    The model is q0·(w - w0) + ½||z||² + ½ridge·(w - w0)² - ½shift²/total + penalty(w); returns the shift at w.
+    """
+    mix = np.empty(MEMORY)
+    if not extrapolation(trail, mix):
+        return shift
+    w_mixed, z_mixed, shift_mixed = np.empty(w.size), np.empty(z.size), np.empty(1)
+    combine(trail, mix, w_mixed)
+    combine(trail_z, mix, z_mixed)
+    combine(trail_shift, mix, shift_mixed)
+    flat_w, flat_z = w.reshape(w.size), z.reshape(z.size)
+    flat_w0, flat_q0 = w0.reshape(w.size), q0.reshape(w.size)
+    change = penalty_value(w_mixed.reshape(w.shape), starts, l1, norm) - penalty_value(w, starts, l1, norm)
+    for j in range(w.size):
+        before = flat_w[j] - flat_w0[j]
+        after = w_mixed[j] - flat_w0[j]
+        change += flat_q0[j] * (after - before) + 0.5 * ridge[j % ridge.size] * (after * after - before * before)
+    for i in range(z.size):
+        change += 0.5 * (z_mixed[i] * z_mixed[i] - flat_z[i] * flat_z[i])
+    if total > 0.0:
+        change -= 0.5 * (shift_mixed[0] * shift_mixed[0] - shift * shift) / total
+    if change >= 0.0 or not allowed(w_mixed, positive):
+        return shift
+    for j in range(w.size):
+        flat_w[j] = w_mixed[j]
+    for i in range(z.size):
+        flat_z[i] = z_mixed[i]
+    return shift_mixed[0]
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
 def gram_cd(H, m, q, w, starts, l1, norm, lipschitz, positive, tol, max_epochs):
     """Descend with H given; ``q``, the model's gradient at w, is kept up to date.  H may be a larger buffer."""
     n_groups = starts.size - 1
@@ -123,9 +179,6 @@ def gram_cd(H, m, q, w, starts, l1, norm, lipschitz, positive, tol, max_epochs):
     moved = np.empty(largest)
     trail = np.empty((MEMORY + 1, m))
     trail_q = np.empty((MEMORY + 1, m))
-    mix = np.empty(MEMORY)
-    w_mixed = np.empty(m)
-    q_mixed = np.empty(m)
     kept = 0
     for j in range(m):
         trail[0, j] = w[j]
@@ -188,17 +241,7 @@ def gram_cd(H, m, q, w, starts, l1, norm, lipschitz, positive, tol, max_epochs):
             trail_q[kept, j] = q[j]
         if kept == MEMORY:
             kept = 0
-            if extrapolation(trail, mix):
-                # q is affine in w, so it extrapolates with the same weights
-                combine(trail, mix, w_mixed)
-                combine(trail_q, mix, q_mixed)
-                change = penalty_value(w_mixed, starts, l1, norm) - penalty_value(w, starts, l1, norm)
-                for i in range(m):
-                    change += 0.5 * (q[i] + q_mixed[i]) * (w_mixed[i] - w[i])
-                if change < 0.0 and allowed(w_mixed, positive):
-                    for j in range(m):
-                        w[j] = w_mixed[j]
-                        q[j] = q_mixed[j]
+            extrapolate_gradient(trail, trail_q, w.reshape(1, m), q.reshape(1, m), starts, l1, norm, positive)
             for j in range(m):
                 trail[0, j] = w[j]
                 trail_q[0, j] = q[j]
@@ -217,9 +260,6 @@ def targets_cd(G, m, q, w, starts, l1, norm, lipschitz, positive, tol, max_epoch
     flat_w, flat_q = w.reshape(w.size), q.reshape(w.size)
     trail = np.empty((MEMORY + 1, w.size))
     trail_q = np.empty((MEMORY + 1, w.size))
-    mix = np.empty(MEMORY)
-    w_mixed = np.empty(w.size)
-    q_mixed = np.empty(w.size)
     kept = 0
     trail[0] = flat_w
     trail_q[0] = flat_q
@@ -255,38 +295,15 @@ def targets_cd(G, m, q, w, starts, l1, norm, lipschitz, positive, tol, max_epoch
         trail_q[kept] = flat_q
         if kept == MEMORY:
             kept = 0
-            if extrapolation(trail, mix):
-                combine(trail, mix, w_mixed)
-                combine(trail_q, mix, q_mixed)
-                change = targets_penalty(w_mixed.reshape(w.shape), starts, l1, norm)
-                change -= targets_penalty(w, starts, l1, norm)
-                for i in range(w.size):
-                    change += 0.5 * (flat_q[i] + q_mixed[i]) * (w_mixed[i] - flat_w[i])
-                if change < 0.0 and allowed(w_mixed, positive):
-                    flat_w[:] = w_mixed
-                    flat_q[:] = q_mixed
+            extrapolate_gradient(trail, trail_q, w, q, starts, l1, norm, positive)
             trail[0] = flat_w
             trail_q[0] = flat_q
     return epoch
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def targets_penalty(w, starts, l1, norm):
-    """Return the penalty of weights (n_outputs, m) whose groups span all outputs."""
-    total = 0.0
-    for g in range(starts.size - 1):
-        squares = 0.0
-        for k in range(w.shape[0]):
-            for j in range(starts[g], starts[g + 1]):
-                total += l1[j] * abs(w[k, j])
-                squares += w[k, j] * w[k, j]
-        total += norm[g] * np.sqrt(squares)
-    return total
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def rows_cd(A, m, q0, w, ridge, starts, l1, norm, lipschitz, positive, tol, max_epochs):
-    """Descend with H = AA' + diag(ridge) for every output alike, A the first m rows; a group spans all outputs.
+def rows_cd(A, q0, w, ridge, starts, l1, norm, lipschitz, positive, tol, max_epochs):
+    """Descend with H = AA' + diag(ridge) for every output alike, A's first rows; a group spans all outputs.
 
     ``q0`` and ``w`` are (n_outputs, m).  Sweeps the nonzero groups until they settle.
     """
@@ -297,14 +314,11 @@ def rows_cd(A, m, q0, w, ridge, starts, l1, norm, lipschitz, positive, tol, max_
         largest = max(largest, starts[g + 1] - starts[g])
     v = np.empty(largest * n_outputs)
     z = np.zeros((n_outputs, n), A.dtype)  # (w - w0)A
-    flat_w, flat_z, flat_q0 = w.reshape(w.size), z.reshape(z.size), q0.reshape(w.size)
+    flat_w, flat_z = w.reshape(w.size), z.reshape(z.size)
     w0 = w.copy()
-    flat_w0 = w0.reshape(w.size)
     trail = np.empty((MEMORY + 1, w.size))
     trail_z = np.empty((MEMORY + 1, z.size), A.dtype)
-    mix = np.empty(MEMORY)
-    w_mixed = np.empty(w.size)
-    z_mixed = np.empty(z.size)
+    no_shift = np.zeros((MEMORY + 1, 1))
     trail[0] = flat_w
     trail_z[0] = flat_z
     kept = 0
@@ -359,22 +373,9 @@ def rows_cd(A, m, q0, w, ridge, starts, l1, norm, lipschitz, positive, tol, max_
         trail_z[kept] = flat_z
         if kept == MEMORY:
             kept = 0
-            if extrapolation(trail, mix):
-                combine(trail, mix, w_mixed)
-                combine(trail_z, mix, z_mixed)
-                change = targets_penalty(w_mixed.reshape(w.shape), starts, l1, norm)
-                change -= targets_penalty(w, starts, l1, norm)
-                for j in range(w.size):
-                    before = flat_w[j] - flat_w0[j]
-                    after = w_mixed[j] - flat_w0[j]
-                    change += flat_q0[j] * (after - before) + 0.5 * ridge[j % m] * (after * after - before * before)
-                for i in range(z.size):
-                    change += 0.5 * (z_mixed[i] * z_mixed[i] - flat_z[i] * flat_z[i])
-                if change < 0.0 and allowed(w_mixed, positive):
-                    for j in range(w.size):
-                        flat_w[j] = w_mixed[j]
-                    for i in range(z.size):
-                        flat_z[i] = z_mixed[i]
+            extrapolate_scores(
+                trail, trail_z, no_shift, 0.0, q0, w, w0, z, 0.0, ridge, starts, l1, norm, positive,
+            )  # fmt: skip
             trail[0] = flat_w
             trail_z[0] = flat_z
     return epoch
@@ -432,7 +433,6 @@ def sparse_cd(
     trail = np.empty((MEMORY + 1, m))
     trail_z = np.empty((MEMORY + 1, n))
     trail_shift = np.empty((MEMORY + 1, 1))
-    mix = np.empty(MEMORY)
     trail[0] = w
     trail_z[0] = z
     trail_shift[0, 0] = shift
@@ -498,42 +498,14 @@ def sparse_cd(
         trail_shift[kept, 0] = shift
         if kept == MEMORY:
             kept = 0
-            if extrapolation(trail, mix):
-                shift = sparse_extrapolate(
-                    trail, trail_z, trail_shift, mix, total_curvature, q0, w, w0, z, shift, ridge, starts, l1, norm,
-                    positive,
-                )  # fmt: skip
+            shift = extrapolate_scores(
+                trail, trail_z, trail_shift, total_curvature, q0.reshape(1, m), w.reshape(1, m), w0.reshape(1, m),
+                z.reshape(1, n), shift, ridge, starts, l1, norm, positive,
+            )  # fmt: skip
             trail[0] = w
             trail_z[0] = z
             trail_shift[0, 0] = shift
     return epoch
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def sparse_extrapolate(
-    trail, trail_z, trail_shift, mix, total_curvature, q0, w, w0, z, shift, ridge, starts, l1, norm, positive
-):  # fmt: skip
-    """Move w and z to the mixture of the trail if the model is lower there; returns the shift that goes with them."""
-    w_mixed = np.empty(w.size)
-    z_mixed = np.empty(z.size)
-    shift_mixed = np.empty(1)
-    combine(trail, mix, w_mixed)
-    combine(trail_z, mix, z_mixed)
-    combine(trail_shift, mix, shift_mixed)
-    change = penalty_value(w_mixed, starts, l1, norm) - penalty_value(w, starts, l1, norm)
-    for j in range(w.size):
-        before = w[j] - w0[j]
-        after = w_mixed[j] - w0[j]
-        change += q0[j] * (after - before) + 0.5 * ridge[j] * (after * after - before * before)
-    for i in range(z.size):
-        change += 0.5 * (z_mixed[i] * z_mixed[i] - z[i] * z[i])
-    if total_curvature > 0.0:
-        change -= 0.5 * (shift_mixed[0] * shift_mixed[0] - shift * shift) / total_curvature
-    if change >= 0.0 or not allowed(w_mixed, positive):
-        return shift
-    w[:] = w_mixed
-    z[:] = z_mixed
-    return shift_mixed[0]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skgraft.criterion.penalties import Penalty
-from skgraft.grafting.linear.hessian import FreeHessian
+from skgraft.grafting.linear.hessian import FreeHessian, make_hessian
 from skgraft.grafting.linear.newton import Newton, Point, fit_intercept
 from skgraft.grafting.linear.problem import Layout, LinearProblem, make_penalty
 from skgraft.grafting.linear.screening import ScreenedGradient
 from skgraft.grafting.loop import Candidates
 from skgraft.grafting.orthant import OrthantMemory, orthant_step, pseudo_gradient
-from skgraft.matrix import DenseBlock
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -76,7 +75,7 @@ class LinearModel:
 
     def _new_hessian(self) -> FreeHessian:
         problem = self.problem
-        return FreeHessian(
+        return make_hessian(
             problem.columns.block(),
             problem.n_outputs,
             intercept=problem.target.intercept,
@@ -401,7 +400,7 @@ class LinearModel:
         """
         columns = self.problem.columns
         curvature = self._target.curvature(self._point.scores, 1e-4).diagonal[:, 0]
-        rows = self._open_columns()
+        rows = self._hessian.columns_of_weights()
         alone = columns.squares(curvature)
         total = curvature.sum() if self._target.intercept else 1.0
         mean = columns.gradient(curvature[:, None])[:, 0] / total if self._target.intercept else np.zeros(alone.size)
@@ -424,12 +423,6 @@ class LinearModel:
         cross = np.concatenate([cross_with(part)[features] for part in parts] or [np.empty((features.size, 0))], axis=1)
         own = cross[np.searchsorted(features, self.layout.feature(self._weights))]
         return features, own, cross, alone[features]
-
-    def _open_columns(self) -> Array:
-        block = self._hessian.block
-        if isinstance(block, DenseBlock):
-            return np.asarray(block.rows[self._hessian.row])
-        return np.asarray((block.matrix.T.toarray() - block.mean[:, None])[self._hessian.row])
 
     @property
     def all_gradients(self) -> Array:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from skgraft.criterion.losses import Loss
 from skgraft.criterion.penalties import Penalty
 from skgraft.grafting.target import Target
-from skgraft.matrix import DenseColumns, JoinedColumns, SparseColumns
+from skgraft.matrix import Columns
 from skgraft.prices.resolve import Prices
 
 Array = NDArray[np.float64]
@@ -29,7 +29,7 @@ class LinearProblem:
     ``l0`` and ``prices`` say what features cost.
     """
 
-    columns: DenseColumns | SparseColumns | JoinedColumns
+    columns: Columns
     target: Target
     prices: Prices
     penalty_weight: Array
@@ -57,7 +57,7 @@ class LinearProblem:
     @property
     def is_large(self) -> bool:
         """Whether the problem is worth compiled kernels."""
-        cell = STORED_CELL if isinstance(self.columns, SparseColumns) else 1
+        cell = STORED_CELL if self.columns.is_sparse else 1
         return cell * self.columns.size * self.n_outputs > COMPILED_CELLS
 
     @property

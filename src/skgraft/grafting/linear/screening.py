@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from skgraft.criterion.penalties import Penalty
 from skgraft.grafting.linear.problem import Layout
-from skgraft.matrix import DenseColumns, JoinedColumns, SparseColumns
+from skgraft.matrix import Columns
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -34,7 +34,7 @@ class ScreenedGradient:
         The order in which gradients are laid out.
     """
 
-    def __init__(self, columns: DenseColumns | SparseColumns | JoinedColumns, weight: Array, layout: Layout) -> None:
+    def __init__(self, columns: Columns, weight: Array, layout: Layout) -> None:
         self._columns = columns
         self._layout = layout
         self._inverse = np.divide(1.0, weight, out=np.zeros_like(weight), where=weight > 0.0)[:, None]
