@@ -140,7 +140,7 @@ class _LinearGraft(SelectorMixin, BaseEstimator):
             max_iter=self.max_iter,
             verbose=int(self.verbose),
             callback=self.callback,
-            rng=np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
+            seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
         )
 
     def _start(self, centre: Array, scale: Array, n_outputs: int) -> tuple[Array, Array] | None:
