@@ -303,16 +303,11 @@ def _by_removal(model: LinearModel, parts: list[Index], settings: Settings) -> M
     open_bag = bag_of[model.open_units]
     moves = []
     for drop, part in enumerate([NOTHING, *parts], start=-1):
-        same = np.zeros(bag_of.size, bool)
-        if part.size and part.size == np.count_nonzero(open_bag == bag_of[part[0]]):
-            _apply(model, part, -1, settings)
-            moves.append(_drop(drop, model.objective() - value, model.objective() - value))
-            same = bag_of == bag_of[part[0]]
-        elif part.size:
-            # One feature of a bag that stays open: it leaves to make room for another, never by itself.
+        same = np.isin(np.arange(bag_of.size), part)
+        whole = part.size > 0 and part.size == np.count_nonzero(open_bag == bag_of[part[0]])
+        if part.size:
             _reoptimize_without(model, part, settings)
             model.prune(generous=False)
-            same[part] = True
         candidates = affordable(model.gradient_test(), settings)
         candidates = candidates.take(~same[candidates.unit] & (candidates.pull > settings.tol))
         feature = model.layout.feature(model.layout.starts[candidates.unit])
@@ -321,6 +316,9 @@ def _by_removal(model: LinearModel, parts: list[Index], settings: Settings) -> M
         # a bag brings more than its first member: nothing is hopeless here
         anything, unknown = np.full(feature.size, -np.inf), np.zeros(feature.size)
         moves.append(Moves(np.full(feature.size, drop), candidates.unit, lost - gain, anything, unknown))
+        if whole:  # a feature of a bag that stays open leaves to make room for another, never by itself
+            _fill(model, settings)
+            moves.append(_drop(drop, model.objective() - value, model.objective() - value))
         model.restore(saved)
     model.gradient_test()
     return _join(moves)
