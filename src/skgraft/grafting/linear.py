@@ -220,9 +220,7 @@ class LinearModel:
         ridge = 0.5 * self.layout.over_units(np.maximum, self.penalty.ridge)[closed]
         count = self.layout.sizes[closed] // self.problem.n_outputs
         spent = self.problem.prices.total(taken)
-        return Candidates(
-            closed, pull[closed], self.problem.l0 * charge, charge, count, ridge, int(taken.sum()), spent
-        )
+        return Candidates(closed, pull[closed], self.problem.l0 * charge, charge, count, ridge, int(taken.sum()), spent)
 
     def open_violation(self) -> float:
         """Return the largest violation over the open weights and the intercepts."""

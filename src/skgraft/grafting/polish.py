@@ -7,7 +7,7 @@ model is exact, so that when no move is promising none is left.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,10 @@ def polish(
 
     Returns whether every move that may lower the criterion was tried.
     """
+    if settings.effort != "newest":
+        settings = replace(
+            settings, effort="full"
+        )  # a lesser effort is for growing, and moves are judged at the optimum
     complete = _descend(model, settings, monitor)
     if not thorough:
         return complete
