@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold
 
 from skgraft import GraftClassifier, GraftClassifierCV, GraftRegressor, GraftRegressorCV, graft_path
 from skgraft.criterion.certificate import GLOBAL, NO_MOVE, NOT_CONVERGED, NOT_STATIONARY, WEIGHTS
-from skgraft.grafting.linear import LinearModel
+from skgraft.grafting.linear.model import LinearModel
 from skgraft.grafting.loop import expected_change
 
 CANCER = load_breast_cancer(return_X_y=True)

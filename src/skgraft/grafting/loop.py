@@ -15,8 +15,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.criterion.prices import within_limits
-from skgraft.grafting.history import History, Record
+from skgraft.prices import within_limits
+from skgraft.run.history import History, Record
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
