@@ -12,6 +12,13 @@ from skgraft.criterion.penalties import Penalty
 
 Array = NDArray[np.float64]
 
+# What a certificate is about, in words: the values of ``Certificate.scope``.
+GLOBAL = "global optimum"
+NO_MOVE = "optimal weights of the chosen features, and no single addition, removal or swap that improves"
+WEIGHTS = "optimal weights of the chosen features alone"
+NOT_STATIONARY = "nothing: weights were optimised only when they were new, so the model is not stationary"
+NOT_CONVERGED = "nothing: the fit did not converge"
+
 
 @dataclass(frozen=True)
 class Certificate:
@@ -29,11 +36,16 @@ class Certificate:
         any l1, group or l2 penalty to bound the dual problem.
     converged : bool
         Whether the fit ended by itself and ``kkt_violation`` is within the tolerance.
+    scope : str
+        What is certified, in words: that the model is the global optimum; that the weights of the chosen features are
+        optimal and that no single addition, removal or swap of features improves the criterion; those weights
+        alone; or nothing, with the reason.
     """
 
     kkt_violation: float
     duality_gap: float | None
     converged: bool
+    scope: str = WEIGHTS
 
 
 def duality_gap(

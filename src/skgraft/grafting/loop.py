@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skgraft.prices import within_limits
 from skgraft.run.history import History, Record
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 PATIENCE = 50  # steps without progress, and without anything that wants to come in, before giving up
+SETTLINGS = 20  # rounds of priced growth, each from the optimum of the weights that the one before left open
 NOTICEABLE = 1e-5  # share of the criterion by which a step must lower it to count as progress
 EFFORTS = ("full", "light", "newest", "batch", "gauss_seidel")
 
@@ -31,7 +33,7 @@ class Candidates:
 
     ``pull`` is the distance of the gradient from the penalty's subdifferential at zero, ``price`` what opening
     the unit adds to the criterion, ``cost`` and ``n_features`` what it takes from the budget, ``ridge`` the l2
-    coefficient of its weights.
+    coefficient of its weights.  ``taken`` features at a cost of ``spent`` are gone from the budget already.
     """
 
     unit: Index
@@ -40,12 +42,14 @@ class Candidates:
     cost: Array
     n_features: NDArray[np.intp]
     ridge: Array
+    taken: int = 0
+    spent: float = 0.0
 
     def take(self, which: Any) -> Candidates:
         """Return some of the candidates, in the given order."""
         return Candidates(
             self.unit[which], self.pull[which], self.price[which], self.cost[which], self.n_features[which],
-            self.ridge[which],
+            self.ridge[which], self.taken, self.spent,
         )  # fmt: skip
 
 
@@ -105,6 +109,15 @@ class Weighing(Growable, Protocol):
         """Return what opening a unit is called in the history."""
 
 
+@runtime_checkable
+class Counting(Growable, Protocol):
+    """A model that counts how often it computes the gradient over all features."""
+
+    @property
+    def gradient_evaluations(self) -> int:
+        """How often it did so far."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """How to grow.
@@ -112,7 +125,8 @@ class Settings:
     ``tol`` is absolute; ``priced`` says that opening a unit has a price or draws on a budget, so that units come
     in one at a time (or ``select_unit`` at a time) and a step that does not lower the criterion is undone;
     ``thrifty`` takes first what brings most for its cost, rather than what brings most; ``min_gain`` is by how much a
-    priced step must lower the criterion.
+    priced step must lower the criterion; ``settle`` brings the open weights to their optimum before and after priced
+    growth, whatever the effort in between.
     """
 
     effort: str = "full"
@@ -126,6 +140,7 @@ class Settings:
     first_batch: int = 20
     thrifty: bool = False
     min_gain: float = 0.0
+    settle: bool = False
 
 
 class Stop(Exception):  # noqa: N818 -- control flow, not an error
@@ -143,9 +158,16 @@ class Monitor:
     started: float = field(default_factory=time.perf_counter)
     stopped: bool = False  # by the callback
     latest: Any = None  # the model as it was after the last step, whole even if the next one is interrupted
+    evaluated: int = 0  # gradients computed before this model came to be
 
-    def record(self, model: Growable, kind: str, feature: int = -1, gradient: float = 0.0) -> None:
-        """Note a step; raise :class:`Stop` if the callback returns True."""
+    def record(
+        self, model: Growable, kind: str, feature: int = -1, gradient: float = 0.0, features: Sequence[int] = ()
+    ) -> None:
+        """Note a step; raise :class:`Stop` if the callback returns True.
+
+        ``feature`` is the strongest of the ``features`` that came in, which need not be named where it is alone.
+        """
+        came_in = tuple(features) or ((feature,) if feature >= 0 else ())
         record = Record(
             step=len(self.history) + 1,
             feature=feature,
@@ -155,6 +177,8 @@ class Monitor:
             cost=model.total_cost,
             seconds=time.perf_counter() - self.started,
             kind=kind,
+            features=came_in,
+            gradient_evaluations=self.evaluated + (model.gradient_evaluations if isinstance(model, Counting) else 0),
         )
         self.history.records.append(record)
         self.latest = model.save()
@@ -187,9 +211,25 @@ def graft(model: Growable, settings: Settings, monitor: Monitor) -> bool:
 
     ``max_iter`` limits the number of steps.
     """
-    if settings.priced:
+    if not settings.priced:
+        return _grow_convex(model, settings, monitor)
+    if not settings.settle:
         return _grow_priced(model, settings, monitor)
-    return _grow_convex(model, settings, monitor)
+    for _ in range(SETTLINGS):
+        _settle(model, settings, monitor)
+        if not _grow_priced(model, settings, monitor):
+            return False
+        if model.open_violation() <= settings.tol:
+            return True
+    return False
+
+
+def _settle(model: Growable, settings: Settings, monitor: Monitor) -> None:
+    """Bring the open weights to their optimum, where a start or a light effort left them elsewhere."""
+    if model.open_violation() > settings.tol:
+        model.optimize("full", 0.5 * settings.tol, exact=True, growing=False)
+        model.prune(generous=False)
+        monitor.record(model, "optimize")
 
 
 def _grow_convex(model: Growable, settings: Settings, monitor: Monitor) -> bool:
@@ -223,8 +263,11 @@ def _grow_convex(model: Growable, settings: Settings, monitor: Monitor) -> bool:
         largest = float(chosen.pull.max(initial=0.0))
         target = max(0.2 * largest, 0.5 * settings.tol) if automatic else 0.5 * settings.tol
         model.optimize(settings.effort, target, exact=not automatic, growing=wanting.size > 0)
-        feature = model.feature_of(int(chosen.unit[np.argmax(chosen.pull)])) if wanting.size else -1
-        monitor.record(model, "graft" if wanting.size else "optimize", feature, largest)
+        if wanting.size:
+            feature = model.feature_of(int(chosen.unit[np.argmax(chosen.pull)]))
+            monitor.record(model, "graft", feature, largest, _features(model, chosen))
+        else:
+            monitor.record(model, "optimize", -1, largest)
     return False
 
 
@@ -235,14 +278,22 @@ def strongest(pull: Array, wanting: Index, count: int) -> Index:
     return wanting[np.lexsort((wanting, -pull[wanting]))]
 
 
+def _features(model: Growable, chosen: Candidates) -> list[int]:
+    """Return the features of candidates, each once, in their order."""
+    return list(dict.fromkeys(model.feature_of(unit) for unit in chosen.unit.tolist()))
+
+
 def _grow_priced(model: Growable, settings: Settings, monitor: Monitor) -> bool:
     batch = 1 if settings.select_unit == "auto" else int(settings.select_unit)
     rejected: set[int] = set()
+    stopped = False  # an addition did not pay: only what has no price may still come in
     for _ in range(settings.max_iter):
-        candidates = affordable(model, model.gradient_test(), settings)
+        candidates = affordable(model.gradient_test(), settings)
         allowed = candidates.pull > settings.tol
         if rejected:
             allowed &= ~np.isin(candidates.unit, list(rejected))
+        if stopped:
+            allowed &= candidates.price == 0.0
         if not allowed.any():
             return True
         for chosen in _proposals(model, candidates.take(allowed), settings, batch):
@@ -251,8 +302,7 @@ def _grow_priced(model: Growable, settings: Settings, monitor: Monitor) -> bool:
                 break
             rejected.update(chosen.unit.tolist())
         else:
-            if settings.on_increase == "stop":
-                return True
+            stopped = stopped or settings.on_increase == "stop"
     return False
 
 
@@ -269,10 +319,10 @@ def _try(model: Growable, chosen: Candidates, settings: Settings, monitor: Monit
         model.optimize("full", 0.5 * settings.tol, exact=True, growing=False)
     model.prune(generous=False)
     if model.objective() < before - settings.min_gain:
-        monitor.record(model, kind, feature, pull)
+        monitor.record(model, kind, feature, pull, _features(model, chosen))
         return True
     model.restore(saved)
-    monitor.record(model, "undo", feature, pull)
+    monitor.record(model, "undo", feature, pull, _features(model, chosen))
     return False
 
 
@@ -281,7 +331,7 @@ def _proposals(model: Growable, candidates: Candidates, settings: Settings, batc
     if not isinstance(model, Weighing):
         return [_choose(model, candidates, settings, batch)]
     change = expected_change(model, candidates)
-    return [_within_budget(model, each, settings) for each in model.weigh(candidates, change, batch)]
+    return [_within_budget(each, settings) for each in model.weigh(candidates, change, batch)]
 
 
 def _choose(model: Growable, candidates: Candidates, settings: Settings, batch: int) -> Candidates:
@@ -294,7 +344,7 @@ def _choose(model: Growable, candidates: Candidates, settings: Settings, batch: 
     if settings.thrifty:
         change = change / np.maximum(candidates.cost, np.finfo(float).tiny)
     chosen = candidates.take(np.lexsort((candidates.unit, change))[:batch])
-    return _within_budget(model, chosen, settings)
+    return _within_budget(chosen, settings)
 
 
 def expected_change(model: Growable, candidates: Candidates) -> Array:
@@ -310,24 +360,14 @@ def expected_change(model: Growable, candidates: Candidates) -> Array:
     return np.asarray(candidates.price - np.maximum(gain, 1e-12 * size * candidates.pull))
 
 
-def affordable(model: Growable, candidates: Candidates, settings: Settings) -> Candidates:
-    """Return the candidates that still fit into the budget."""
-    fits = np.ones(candidates.unit.size, bool)
-    if settings.max_features is not None:
-        fits &= model.n_selected + candidates.n_features <= settings.max_features
-    if settings.max_cost is not None:
-        fits &= model.total_cost + candidates.cost <= settings.max_cost * (1 + 1e-12)
+def affordable(candidates: Candidates, settings: Settings) -> Candidates:
+    """Return the candidates that still fit into the budget, each by itself."""
+    count, cost = candidates.taken + candidates.n_features, candidates.spent + candidates.cost
+    fits = within_limits(count, cost, settings.max_features, settings.max_cost)
     return candidates if fits.all() else candidates.take(fits)
 
 
-def _within_budget(model: Growable, chosen: Candidates, settings: Settings) -> Candidates:
-    """Return as many of the chosen, in order, as fit together."""
-    count = np.cumsum(chosen.n_features) + model.n_selected
-    cost = np.cumsum(chosen.cost) + model.total_cost
-    fits = np.ones(chosen.unit.size, bool)
-    if settings.max_features is not None:
-        fits &= count <= settings.max_features
-    if settings.max_cost is not None:
-        fits &= cost <= settings.max_cost * (1 + 1e-12)
-    fits[0] = True
-    return chosen.take(fits)
+def _within_budget(chosen: Candidates, settings: Settings) -> Candidates:
+    """Return as many of the chosen, in order, as fit together; the first does by itself."""
+    count, cost = chosen.taken + np.cumsum(chosen.n_features), chosen.spent + np.cumsum(chosen.cost)
+    return chosen.take(within_limits(count, cost, settings.max_features, settings.max_cost))

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
-from skgraft.prices.resolve import Bags, Prices, resolve_features, resolve_penalty_weights, resolve_prices
+from skgraft.prices.resolve import (
+    Bags,
+    Prices,
+    resolve_features,
+    resolve_penalty_weights,
+    resolve_prices,
+    within_limits,
+)
 
-__all__ = ["Bags", "Prices", "resolve_features", "resolve_penalty_weights", "resolve_prices"]
+__all__ = ["Bags", "Prices", "resolve_features", "resolve_penalty_weights", "resolve_prices", "within_limits"]

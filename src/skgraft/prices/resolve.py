@@ -29,11 +29,15 @@ __all__ = [
     "resolve_features",
     "resolve_penalty_weights",
     "resolve_prices",
+    "within_limits",
 ]
 
 # Whatever the user gave as a parameter: an array, a list, a mapping, a pandas Series, a single value.
 UserValue: TypeAlias = Any
 Names: TypeAlias = "Sequence[str] | NDArray[Any] | None"
+
+# Prices that add up to a budget in decimals may exceed it in floating point: 0.1 + 0.2 is above 0.3.
+_ROUNDING = 1e-12
 
 # Comparing a misspelt name with very many takes longer than the message is worth.
 _MOST_NAMES_COMPARED = 20_000
@@ -135,6 +139,24 @@ class Prices:
         touched = np.zeros(self.bags.n_bags, bool)
         touched[self.bags.of[mask]] = True
         return touched
+
+
+def within_limits(
+    n_features: NDArray[np.intp] | int,
+    cost: NDArray[np.float64] | float,
+    max_features: int | None,
+    max_cost: float | None,
+) -> NDArray[np.bool_]:
+    """Tell whether so many features at such a total cost keep to the limits; None is no limit.
+
+    A cost that meets its limit up to rounding keeps to it.
+    """
+    fits = np.ones(np.broadcast(n_features, cost).shape, bool)
+    if max_features is not None:
+        fits &= np.asarray(n_features) <= max_features
+    if max_cost is not None:
+        fits &= np.asarray(cost) <= max_cost * (1.0 + _ROUNDING)
+    return fits
 
 
 def resolve_prices(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -32,6 +32,10 @@ class Record:
     kind : str
         What the step did: ``"graft"``, ``"optimize"``, ``"undo"``, ``"drop"``, ``"swap"`` or ``"restart"``; in boosting
         ``"buy"`` or, for a round that bought nothing, ``"tree"``; in networks ``"unit"`` or ``"connection"``.
+    features : tuple of int
+        All features that came in with the step (or, in an ``"undo"``, were tried), strongest first.
+    gradient_evaluations : int
+        How often the gradient over all features has been computed so far; 0 where a method does not count them.
     """
 
     step: int
@@ -42,9 +46,11 @@ class Record:
     cost: float
     seconds: float
     kind: str = "graft"
+    features: tuple[int, ...] = ()
+    gradient_evaluations: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class History(Sequence[Record]):
     """The records of a fit, in order.
 
@@ -60,9 +66,20 @@ class History(Sequence[Record]):
     (1, 4)
     >>> history.column("objective")
     array([0.51])
+    >>> history
+    History(1 step, 1 feature, objective 0.51, 0.002 s)
     """
 
     records: list[Record] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        """Return how many steps there were and where they led."""
+        steps = _counted(len(self.records), "step")
+        if not self.records:
+            return f"History({steps})"
+        last = self.records[-1]
+        ended = f"{_counted(last.n_selected, 'feature')}, objective {last.objective:.6g}, {last.seconds:.3g} s"
+        return f"History({steps}, {ended})"
 
     def __len__(self) -> int:
         """Return the number of steps."""
@@ -120,6 +137,12 @@ class History(Sequence[Record]):
         """
         import narwhals as nw
 
-        rows = [asdict(record) for record in self.records]
-        columns = {f.name: [row[f.name] for row in rows] for f in fields(Record)}
+        columns: dict[str, list[Any]] = {
+            f.name: [getattr(record, f.name) for record in self.records] for f in fields(Record)
+        }
+        columns["features"] = [list(features) for features in columns["features"]]
         return nw.from_dict(columns, backend=backend).to_native()
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

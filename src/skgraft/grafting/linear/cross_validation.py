@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -24,7 +25,8 @@ from sklearn.utils.metadata_routing import (
 from skgraft.criterion import Loss, loss_names
 from skgraft.grafting.linear.estimators import _CONSTRAINTS, GraftClassifier, GraftRegressor
 from skgraft.grafting.linear.l1max import null_l1
-from skgraft.grafting.linear.path import GraftPath, path_of
+from skgraft.grafting.linear.path import falling, path_of
+from skgraft.grafting.linear.problem import LinearProblem
 
 Array = NDArray[np.float64]
 
@@ -41,6 +43,14 @@ _PATH_CONSTRAINTS: dict[str, Any] = {
     "scoring": [None, StrOptions(set(get_scorer_names())), callable],
     "rule": [StrOptions({"best", "one_se"})],
 }
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Values to try, in the order of growing models: l1s, sizes, or every size with every l1."""
+
+    l1s: Array | None
+    sizes: NDArray[np.intp] | None
 
 
 class _GraftCV(BaseEstimator):
@@ -62,14 +72,13 @@ class _GraftCV(BaseEstimator):
         n_folds = self.cv_scores_.shape[1]
         self.se_scores_ = self.cv_scores_.std(axis=1, ddof=1 if n_folds > 1 else 0) / np.sqrt(n_folds)
         self.best_index_ = choose(self.mean_scores_, self.se_scores_, self.rule)
-        values = np.asarray(next(iter(grid.values())))
         chosen = {"l1": float(self.l1 or 0.0), "l0": 0.0 if self.l0 == "auto" else float(self.l0)}
-        if "sizes" in grid:
-            self.size_path_ = values
-            chosen["max_features"] = int(values[self.best_index_])
-        else:
-            self.l1_path_ = values
-            chosen["l1"] = float(values[self.best_index_])
+        if grid.sizes is not None:
+            self.size_path_ = np.repeat(grid.sizes, 1 if grid.l1s is None else grid.l1s.size)
+            chosen["max_features"] = int(self.size_path_[self.best_index_])
+        if grid.l1s is not None:
+            self.l1_path_ = np.tile(grid.l1s, 1 if grid.sizes is None else grid.sizes.size)
+            chosen["l1"] = float(self.l1_path_[self.best_index_])
         best = self._base(**{**self._shared_parameters(), **chosen}).fit(X, y, sample_weight=sample_weight)
         for name, value in vars(best).items():
             if name.endswith("_") or name in {"_single_target", "_loss"}:
@@ -87,21 +96,27 @@ class _GraftCV(BaseEstimator):
             return parameters | {"l1": float(self.l1 or 0.0), "max_features": None}
         return parameters | {"l0": float(self.l0)}
 
-    def _grid(self, X: Any, y: Any, sample_weight: Any) -> dict[str, Any]:
-        """Return what the path goes along, as an argument of graft_path: the same values in every fold.
+    def _grid(self, X: Any, y: Any, sample_weight: Any) -> Grid:
+        """Return what to try, the same in every fold.
 
         Reads the table, so that what is wrong with it is said before any work is done.
         """
-        template = self._base(**self._path_parameters() | {"l0": 0.0, "keep": None, "max_features": None})
+        if self.l1 is not None and self.l1s is not None:
+            msg = "l1 and l1s were both given: put all values to try into l1s"
+            raise ValueError(msg)
+        template = self._base(**self._path_parameters() | {"l0": 0.0, "max_features": self.max_features})
         problem = template._problem(X, y, sample_weight)  # noqa: SLF001 -- the estimators' own encoding
+        l1s = None if self.l1s is None else falling(self.l1s, "l1s")
         if self.l0 == "auto":
-            return {"sizes": np.arange(1, min(self.max_features or LARGEST_SIZE, problem.n_features) + 1)}
-        if self.l1s is not None:
-            return {"l1s": np.sort(np.asarray(self.l1s, dtype=np.float64))[::-1]}
-        if self.l1 is not None:
-            return {"l1s": np.array([float(self.l1)])}
-        top = null_l1(problem)
-        return {"l1s": np.geomspace(top, self.smallest * top, self.n_l1s) if top > 0.0 else np.zeros(1)}
+            least = max(1, int(problem.prices.kept.sum()))
+            most = max(least, min(self.max_features or LARGEST_SIZE, problem.n_features))
+            return Grid(l1s, np.arange(least, most + 1))
+        if l1s is None and self.l1 is not None:
+            l1s = np.array([float(self.l1)])
+        if l1s is None:
+            top = null_l1(_unlimited(problem))
+            l1s = np.geomspace(top, self.smallest * top, self.n_l1s) if top > 0.0 else np.zeros(1)
+        return Grid(l1s, None)
 
     def _scorer(self) -> Any:
         # scikit-learn's own stand-in for the estimator's score would ask this estimator for its routing, and it that
@@ -124,15 +139,22 @@ class _GraftCV(BaseEstimator):
     def _fold_scores(
         self, X: Any, y: Any, sample_weight: Any, train: Any, test: Any, grid: Any, scorer: Any, score_params: Any
     ) -> list[float]:
-        path = self._fold_path(X, y, sample_weight, train, grid)
+        models = self._fold_models(X, y, sample_weight, train, grid)
         held_out = {name: _safe_indexing(value, test) for name, value in score_params.items() if value is not None}
         X_test, y_test = _safe_indexing(X, test), _safe_indexing(y, test)
-        return [float(scorer(path.estimator(i), X_test, y_test, **held_out)) for i in range(len(path))]
+        return [float(scorer(model, X_test, y_test, **held_out)) for model in models]
 
-    def _fold_path(self, X: Any, y: Any, sample_weight: Any, train: Any, grid: Any) -> GraftPath:
+    def _fold_models(self, X: Any, y: Any, sample_weight: Any, train: Any, grid: Grid) -> list[Any]:
+        """Return the models of a fold: what separate fits on its training rows would give."""
         weight = None if sample_weight is None else _safe_indexing(sample_weight, train)
-        template = self._base(**self._path_parameters())
-        return path_of(template, _safe_indexing(X, train), _safe_indexing(y, train), weight, **grid)
+        X, y = _safe_indexing(X, train), _safe_indexing(y, train)
+        if grid.sizes is None:
+            path = path_of(self._base(**self._path_parameters()), X, y, weight, "l1s", grid.l1s)
+            return [path.estimator(i) for i in range(len(path))]
+        values = [float(self.l1 or 0.0)] if grid.l1s is None else grid.l1s.tolist()
+        templates = [self._base(**self._path_parameters() | {"l1": l1}) for l1 in values]
+        paths = [path_of(template, X, y, weight, "sizes", grid.sizes) for template in templates]
+        return [path.estimator(i) for i in range(grid.sizes.size) for path in paths]
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return how sample weights and groups reach the splitter and the scorer.
@@ -151,6 +173,12 @@ class _GraftCV(BaseEstimator):
                 method_mapping=MethodMapping().add(caller="fit", callee="score"),
             )
         )
+
+
+def _unlimited(problem: LinearProblem) -> LinearProblem:
+    """Return the problem with neither limits nor kept features."""
+    nothing = np.zeros(problem.n_features, bool)
+    return replace(problem, prices=replace(problem.prices, kept=nothing, max_features=None, max_cost=None))
 
 
 def _sliceable(data: Any) -> Any:
@@ -190,7 +218,8 @@ class GraftClassifierCV(_GraftCV, GraftClassifier):
     Parameters
     ----------
     l1s : array-like, optional
-        Values of l1 to try; by default ``n_l1s`` from the smallest that selects nothing down to ``smallest`` of it.
+        Values of l1 to try, instead of one ``l1``; by default ``n_l1s`` from the smallest that selects nothing down to
+        ``smallest`` of it.  With ``l0="auto"``, every number of features is tried with each of them.
     n_l1s : int, default=100
         How many values.
     smallest : float, default=1e-2
@@ -204,7 +233,8 @@ class GraftClassifierCV(_GraftCV, GraftClassifier):
     l1 : float, optional
         With ``l0="auto"``, the l1 of all models (0 by default); otherwise one value instead of a path.
     l0 : float or "auto", default=0.0
-        Price of a feature; ``"auto"`` walks along the number of features instead, up to ``max_features`` (or 30).
+        Price of a feature; ``"auto"`` walks along the number of features instead, from that of the kept ones (or 1) up
+        to ``max_features`` (or 30).
     l2, group_l1, loss, penalty_weights, feature_costs, groups, keep, max_features, max_cost
         The criterion, as in :class:`GraftClassifier`.
     effort, select_unit, on_increase, polish, fit_intercept, standardize, class_weight, positive
@@ -218,8 +248,8 @@ class GraftClassifierCV(_GraftCV, GraftClassifier):
     ----------
     l1_ : float
         The l1 chosen.
-    l1_path_ or size_path_ : ndarray of shape (n_values,)
-        The values tried, in the order of growing models.
+    l1_path_, size_path_ : ndarray of shape (n_values,)
+        The values tried, in the order of growing models; where both were, value i is a size with an l1.
     cv_scores_ : ndarray of shape (n_values, n_folds)
         Scores on the held-out rows.
     mean_scores_, se_scores_ : ndarray of shape (n_values,)

@@ -139,7 +139,7 @@ class _LinearGraft(SelectorMixin, BaseEstimator):
             max_iter=self.max_iter,
             verbose=int(self.verbose),
             callback=self.callback,
-            rng=np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
+            seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
         )
 
     def _start(self, centre: Array, scale: Array, n_outputs: int) -> tuple[Array, Array] | None:
@@ -239,9 +239,9 @@ class GraftClassifier(ClassProbabilities, _LinearGraft):
     keep : indices, names or mask, optional
         Features always in the model and never charged; ``l1`` and ``l2`` still shrink them.
     max_features : int, optional
-        Largest number of features.
+        Largest number of features, kept ones among them; never exceeded.
     max_cost : float, optional
-        Largest total cost.
+        Largest total cost, to which kept features add nothing; never exceeded.
     effort : {"full", "light", "newest", "batch", "gauss_seidel"}, default="full"
         How hard to re-optimise between selections: to the optimum; one orthant-wise quasi-Newton step [2]_; the
         newest weight and the intercepts only; with everything free from the start; one weight at a time,
@@ -251,8 +251,8 @@ class GraftClassifier(ClassProbabilities, _LinearGraft):
     on_increase : {"stop", "next"}, default="stop"
         After an addition that does not pay its price: stop, or try the next candidate.
     polish : bool or "thorough", default=True
-        With prices or budgets: improve the greedy choice by single drops, additions and swaps;
-        ``"thorough"`` adds random restarts.
+        With prices or budgets: improve the greedy choice by single drops, additions and swaps of bags and, under
+        ``max_features``, of features; ``"thorough"`` adds random restarts.
     fit_intercept : bool, default=True
         Whether to fit an unpenalised intercept for each class.
     standardize : bool, default=True
@@ -263,7 +263,8 @@ class GraftClassifier(ClassProbabilities, _LinearGraft):
     positive : bool, default=False
         Restrict weights to be non-negative.
     warm_start : bool, default=False
-        Start from the solution of the previous call to ``fit``.
+        Start from the solution of the previous call to ``fit``.  With prices or limits the search is also run from the
+        empty model, and the better result is taken.
     tol : float, default=1e-6
         Largest violation of the optimality conditions, relative to the largest gradient of the empty model.
     max_iter : int, default=1000
@@ -291,7 +292,7 @@ class GraftClassifier(ClassProbabilities, _LinearGraft):
     objective_ : float
         C at the solution.
     certificate_ : Certificate
-        KKT violation, duality gap and whether the fit converged.
+        KKT violation, duality gap, whether the fit converged, and what that certifies.
     history_ : History
         One record for each step.
     total_cost_ : float

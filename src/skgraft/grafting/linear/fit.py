@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from skgraft.criterion.certificate import Certificate
+from skgraft.criterion.certificate import GLOBAL, NO_MOVE, NOT_CONVERGED, NOT_STATIONARY, WEIGHTS, Certificate
 from skgraft.grafting.linear.model import LinearModel, Saved
 from skgraft.grafting.linear.optimality import Check, certify, check, is_bounded
 from skgraft.grafting.linear.polish import polish as polish_model
@@ -46,7 +46,7 @@ class Controls:
     max_iter: int = 1000
     verbose: int = 0
     callback: Callable[[Record], Any] | None = None
-    rng: np.random.Generator | None = None
+    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -79,11 +79,11 @@ def fit_linear(problem: LinearProblem, controls: Controls, start: tuple[Array, A
     monitor = Monitor(callback=controls.callback, verbose=controls.verbose)
     ended = minimize(problem, controls, start, monitor)
     model, saved = ended.model, ended.saved
-    fit = conclude(model, check_saved(model, saved), saved, controls, monitor.history, finished=ended.finished)
+    fit = conclude(model, check_saved(model, saved), saved, controls, monitor.history, ended.outcome)
     if ended.interrupted:
-        _warn("Interrupted: this is the best model so far, not the optimum.")
+        warn("Interrupted: this is the best model so far, not the optimum.")
     elif not fit.certificate.converged and controls.effort != "newest" and not monitor.stopped:
-        _warn(
+        warn(
             f"The fit did not reach tol={controls.tol:g} in max_iter={controls.max_iter} steps "
             f"(KKT violation {fit.certificate.kkt_violation:.1e}). Raise max_iter or tol, or add an l2 penalty."
         )
@@ -91,12 +91,20 @@ def fit_linear(problem: LinearProblem, controls: Controls, start: tuple[Array, A
 
 
 @dataclass(frozen=True)
+class Outcome:
+    """How a search ended: whether by itself, and whether it knows of no single move that would lower the criterion."""
+
+    finished: bool = False
+    no_move: bool = False
+
+
+@dataclass(frozen=True)
 class Ended:
-    """How a minimisation ended: the model, its best state, and whether it got there by itself."""
+    """How a minimisation ended: the model, its best state, how the search ended and whether it was interrupted."""
 
     model: LinearModel
     saved: Saved
-    finished: bool
+    outcome: Outcome
     interrupted: bool
 
 
@@ -114,11 +122,14 @@ def minimize(
     if problem.is_large and "skgraft.grafting.linear._kernels" not in sys.modules:
         monitor.say("loading compiled code (compiled once, which may take some seconds) ...")
     model = None
-    finished = interrupted = False
+    outcome, interrupted = Outcome(), False
     try:
         model, tol = begin(problem, controls, start)
+        tol = max(tol, controls.tol * scale)
         monitor.latest = model.save()
-        finished = run(model, controls, max(tol, controls.tol * scale), monitor)
+        outcome = run(model, controls, tol, monitor)
+        if start is not None and not problem.convex:
+            outcome = _no_worse_than_cold(model, controls, tol, monitor, outcome)
         saved = model.save()
     except Stop:
         saved = monitor.latest
@@ -129,7 +140,7 @@ def minimize(
     finally:
         monitor.close()
     assert model is not None  # noqa: S101 -- Stop comes from a step, and steps have a model
-    return Ended(model, saved, finished, interrupted)
+    return Ended(model, saved, outcome, interrupted)
 
 
 def begin(problem: LinearProblem, controls: Controls, start: tuple[Array, Array] | None) -> tuple[LinearModel, float]:
@@ -146,11 +157,17 @@ def rounding(target: Target) -> float:
     return 4.0 * float(np.finfo(float).eps * (target.weight @ np.abs(target.y)).max())
 
 
-def run(model: LinearModel, controls: Controls, tol: float, monitor: Monitor) -> bool:
-    """Minimise the criterion from where the model is; returns whether the search ended by itself."""
-    problem = model.problem
+def run(model: LinearModel, controls: Controls, tol: float, monitor: Monitor) -> Outcome:
+    """Minimise the criterion from where the model is."""
+    settings = settings_for(model.problem, controls, tol, model.layout.n_units)
+    finished = grow(model, settings, monitor)
+    return improve(model, controls, settings, monitor, finished=finished)
+
+
+def settings_for(problem: LinearProblem, controls: Controls, tol: float, n_units: int) -> Settings:
+    """Return how the loop is to grow the model of a problem."""
     rows, columns = problem.columns.n_rows, problem.n_features * problem.n_outputs
-    settings = Settings(
+    return Settings(
         effort=controls.effort,
         select_unit=controls.select_unit,
         on_increase=controls.on_increase,
@@ -159,19 +176,55 @@ def run(model: LinearModel, controls: Controls, tol: float, monitor: Monitor) ->
         priced=not problem.convex,
         max_features=problem.prices.max_features,
         max_cost=problem.prices.max_cost,
-        first_batch=max(FEWEST_UNITS, max(20, min(rows, columns) // 20) * model.layout.n_units // max(columns, 1)),
+        first_batch=max(FEWEST_UNITS, max(20, min(rows, columns) // 20) * n_units // max(columns, 1)),
+        settle=controls.effort != "newest",
     )
+
+
+def grow(model: LinearModel, settings: Settings, monitor: Monitor) -> bool:
+    """Grow the model greedily from where it is; returns whether that ended by itself."""
     frugal = _thrifty_start(model, settings)
     finished = graft(model, settings, monitor)
     if frugal is not None and frugal[1] < model.objective():
         model.restore(frugal[0])
         monitor.record(model, "restart")
-    if not problem.convex and controls.polish:
-        rng = np.random.default_rng() if controls.rng is None else controls.rng
-        polish_model(model, settings, monitor, thorough=controls.polish == "thorough", rng=rng)
+    return finished
+
+
+def improve(model: LinearModel, controls: Controls, settings: Settings, monitor: Monitor, *, finished: bool) -> Outcome:
+    """Polish a grown model where that can help, and take the last digits."""
+    no_move = False
+    if controls.polish and not _is_global(model, settings):
+        rng = np.random.default_rng(controls.seed)
+        no_move = polish_model(model, settings, monitor, thorough=controls.polish == "thorough", rng=rng)
     if finished and controls.effort != "newest":
         _refine(model, settings, controls, monitor)
-    return finished
+    return Outcome(finished, no_move)
+
+
+def _is_global(model: LinearModel, settings: Settings) -> bool:
+    """Whether no model is better: where no feature has a price, one that would be optimal without limits, too."""
+    problem = model.problem
+    return problem.convex or (problem.l0 == 0.0 and check_model(model).relaxed <= settings.tol)
+
+
+def _no_worse_than_cold(
+    model: LinearModel, controls: Controls, tol: float, monitor: Monitor, outcome: Outcome
+) -> Outcome:
+    """Search from the empty model too, and take the better.
+
+    With prices or limits, where a search ends depends on where it starts.
+    """
+    if _is_global(model, settings_for(model.problem, controls, tol, model.layout.n_units)):
+        return outcome
+    found, value = model.save(), model.objective()
+    model.restart(None, 0.5 * tol)
+    cold = run(model, controls, tol, Monitor())
+    if model.objective() < value:
+        monitor.record(model, "restart")
+        return cold
+    model.restore(found)
+    return outcome
 
 
 def _thrifty_start(model: LinearModel, settings: Settings) -> tuple[Any, float] | None:
@@ -195,7 +248,7 @@ def _refine(model: LinearModel, settings: Settings, controls: Controls, monitor:
     Then take the last digits, where they cost little.
     """
     tol = settings.tol
-    wanted = GAP_SHARE * controls.tol * null_height(model)
+    wanted = GAP_SHARE * controls.tol * model.height
     if model.problem.convex and is_bounded(model.problem):
         for _ in range(REFINEMENTS):
             found = check_model(model)
@@ -225,13 +278,8 @@ def check_model(model: LinearModel) -> Check:
     return model.checked
 
 
-def null_height(model: LinearModel) -> float:
-    """Return how far the empty model's loss is above the least possible."""
-    target = model.problem.target
-    return max(model.null_value - target.loss.least(target.y, target.weight), np.finfo(float).tiny)
-
-
-def _warn(message: str) -> None:
+def warn(message: str) -> None:
+    """Warn the caller of an estimator that its fit did not get there."""
     warnings.warn(message, ConvergenceWarning, stacklevel=5)
 
 
@@ -243,7 +291,7 @@ def check_saved(model: LinearModel, saved: Saved) -> Check:
 
 
 def conclude(
-    model: LinearModel, found: Check, saved: Any, controls: Controls, history: History, *, finished: bool
+    model: LinearModel, found: Check, saved: Any, controls: Controls, history: History, outcome: Outcome
 ) -> LinearFit:
     """Put a model and what was found of it into a result."""
     problem = model.problem
@@ -253,8 +301,10 @@ def conclude(
     scale = float(np.abs(model.null_gradient).max(initial=0.0))
     meaningless = found.violation <= rounding(problem.target) and controls.tol * scale <= rounding(problem.target)
     violation = 0.0 if meaningless else found.violation / scale
-    gap = None if found.gap is None else found.gap / null_height(model)
+    gap = None if found.gap is None else found.gap / model.height
     total_cost = problem.prices.total(found.support)
+    converged = outcome.finished and violation <= controls.tol * (1.0 + 1e-6)
+    scope = scope_of(problem, found, controls, scale, outcome, converged=converged)
     return LinearFit(
         weights=weights,
         intercept=intercept,
@@ -262,7 +312,19 @@ def conclude(
         order=model.order(saved),
         objective=found.value + problem.l0 * total_cost,
         total_cost=total_cost,
-        certificate=Certificate(violation, gap, finished and violation <= controls.tol * (1.0 + 1e-6)),
+        certificate=Certificate(violation, gap, converged, scope),
         history=history,
         n_iter=max(1, len(history)),  # the first gradient test counts
     )
+
+
+def scope_of(
+    problem: LinearProblem, found: Check, controls: Controls, scale: float, outcome: Outcome, *, converged: bool
+) -> str:
+    """Return what is certified of a model, in words; ``scale`` is the largest gradient of the empty model."""
+    if not converged:
+        return NOT_STATIONARY if controls.effort == "newest" else NOT_CONVERGED
+    tol = max(controls.tol * scale * (1.0 + 1e-6), rounding(problem.target))
+    if problem.l0 == 0.0 and found.relaxed <= tol:
+        return GLOBAL
+    return NO_MOVE if outcome.no_move else WEIGHTS

@@ -15,6 +15,7 @@ from skgraft.grafting.linear.problem import Layout, LinearProblem, make_penalty
 from skgraft.grafting.linear.screening import ScreenedGradient
 from skgraft.grafting.loop import Candidates
 from skgraft.grafting.orthant import OrthantMemory, orthant_step, pseudo_gradient
+from skgraft.prices import within_limits
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -28,10 +29,11 @@ NEAR = 0.8  # a weight back at zero stays free while its gradient is within this
 
 @dataclass(frozen=True)
 class Saved:
-    """A model to come back to: the open units, when each of them came in, and the point they were at."""
+    """A model to come back to: the open units, when each came in, which weights are the newest, and the point."""
 
     units: Index
     arrival: Index
+    newest: Index
     point: Point
 
 
@@ -46,20 +48,37 @@ class LinearModel:
         self._bag_of = problem.prices.bags.of
         self._charge = problem.prices.charge
         self._gradients = ScreenedGradient(problem.columns, problem.target.weight, self.layout)
-        self._reset()
+        self._empty()
         intercept = self._target.loss.start(self._target.y, self._target.weight) if self._target.intercept else None
         zero = np.zeros(problem.n_outputs)
         b = zero if intercept is None else intercept
         scores = np.tile(b, (problem.columns.n_rows, 1))
         b, scores = fit_intercept(self._target, scores, b)
         self.null_value = self._target.value(scores)
-        self._point = Point(np.empty(0), b, scores)
+        self._point = self._null = Point(np.empty(0), b, scores)
         self._gradient = self._gradients.exact(self._target.residual(scores))
         self.null_gradient = self._gradient.copy()
         self._fresh = True  # whether the gradient is that of the present point
         self.checked: Any = None  # what was found of the present point, until it moves
 
-    def _reset(self) -> None:
+    @property
+    def height(self) -> float:
+        """How far the empty model's loss is above the least possible."""
+        target = self._target
+        return float(max(self.null_value - target.loss.least(target.y, target.weight), np.finfo(float).tiny))
+
+    @property
+    def to_gain(self) -> float:
+        """How far the criterion is above the least possible loss: no model can lower it by more."""
+        return self.objective() - (self.null_value - self.height)
+
+    def restart(self, start: tuple[Array, Array] | None, tol: float) -> None:
+        """Go back to the empty model and open what is there from the start."""
+        self._empty()
+        self._move_to(self._null)
+        self.open_first(start, tol)
+
+    def _empty(self) -> None:
         problem = self.problem
         self._always = np.zeros(self.layout.n_units, bool)
         self._open = np.zeros(self.layout.n_units, bool)
@@ -86,7 +105,7 @@ class LinearModel:
 
     def open_first(self, start: tuple[Array, Array] | None, tol: float) -> None:
         """Open what nothing holds at zero, what is kept, and what ``start`` (weights, intercepts) has selected."""
-        first = self._any_weight(self.penalty.unpenalized & (self.penalty.ridge == 0.0))
+        first = self._any_weight(self.penalty.unpenalized)
         if not self.problem.convex:
             first = np.zeros_like(first)  # a price or a budget holds them
         kept = np.flatnonzero(self.problem.prices.kept)
@@ -107,11 +126,12 @@ class LinearModel:
             self.optimize("full", tol, exact=True, growing=False)
 
     def _is_allowed(self, weights: Array) -> bool:
-        """Whether weights to start from keep to the budget."""
+        """Whether weights to start from keep to the limits."""
         prices = self.problem.prices
         support = prices.kept | (weights != 0.0).any(axis=1)
-        within = prices.max_features is None or support.sum() <= prices.max_features
-        return bool(within and (prices.max_cost is None or prices.total(support) <= prices.max_cost))
+        taken = self.problem.taken(support)
+        within = within_limits(int(taken.sum()), prices.total(taken), prices.max_features, prices.max_cost)
+        return bool(within and not (support & self.problem.barred).any())
 
     def _units_of(self, features: Index) -> NDArray[np.bool_]:
         mask = np.zeros(self.problem.n_features, bool)
@@ -144,7 +164,7 @@ class LinearModel:
     def gradient_test(self) -> Candidates:
         """Return the closed units with the distance of their gradient from the subdifferential at zero."""
         pull = self._pull(self.evidence()[1])
-        closed = np.flatnonzero(~self._open)
+        closed = np.flatnonzero(~(self._open | self.layout.barred))
         if self.problem.convex:
             nothing = np.broadcast_to(0.0, closed.size)
             one = np.broadcast_to(np.intp(1), closed.size)
@@ -167,6 +187,11 @@ class LinearModel:
             self._fresh = True
         return self._point.scores, self._gradient
 
+    @property
+    def gradient_evaluations(self) -> int:
+        """How often the gradient over all features was computed, as far as it was needed."""
+        return self._gradients.evaluations
+
     def gradient_of(self, features: Index) -> Array:
         """Return the loss gradient of some features' weights where the model is, which must have one output."""
         residual = self._target.residual(self._point.scores)
@@ -184,13 +209,17 @@ class LinearModel:
         return self.penalty.distance_at_zero(gradient)
 
     def _priced_candidates(self, closed: Index, pull: Array) -> Candidates:
+        # An open weight may be zero now and not after the next step, so that what is open counts, not what is used.
+        taken = self.problem.prices.kept.copy()
+        taken[self.layout.feature(self._weights)] = True
         bag = self._bag_of[self.layout.feature(self.layout.starts[closed])]
         paid = np.zeros(self._charge.size, bool)
-        paid[self._bag_of[self.support()]] = True
+        paid[self._bag_of[taken]] = True
         charge = np.where(paid[bag], 0.0, self._charge[bag])
         ridge = 0.5 * self.layout.over_units(np.maximum, self.penalty.ridge)[closed]
         count = self.layout.sizes[closed] // self.problem.n_outputs
-        return Candidates(closed, pull[closed], self.problem.l0 * charge, charge, count, ridge)
+        spent = self.problem.prices.total(taken)
+        return Candidates(closed, pull[closed], self.problem.l0 * charge, charge, count, ridge, int(taken.sum()), spent)
 
     def open_violation(self) -> float:
         """Return the largest violation over the open weights and the intercepts."""
@@ -271,7 +300,7 @@ class LinearModel:
 
     def save(self) -> Saved:
         """Return everything needed to come back to this model."""
-        return Saved(self._units.copy(), self._arrival[self._units], self._point)
+        return Saved(self._units.copy(), self._arrival[self._units], self._newest, self._point)
 
     def restore(self, saved: Saved) -> None:
         """Come back to a saved model."""
@@ -280,7 +309,7 @@ class LinearModel:
         missing = units[~np.isin(units, self._units)]
         if missing.size:
             self.free(missing)
-        self._arrival[units] = saved.arrival
+        self._arrival[units], self._newest = saved.arrival, saved.newest
         order = _positions(units, self._units)
         if not (order == np.arange(order.size)).all():
             # weights were saved in another order of the same units

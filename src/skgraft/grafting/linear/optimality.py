@@ -11,6 +11,7 @@ from skgraft.criterion.certificate import duality_gap
 from skgraft.criterion.penalties import Penalty
 from skgraft.grafting.linear.newton import fit_intercept
 from skgraft.grafting.linear.problem import Layout, LinearProblem, make_penalty
+from skgraft.prices import within_limits
 
 Array = NDArray[np.float64]
 
@@ -19,9 +20,14 @@ ROUNDING = 1e-12  # a gap below this share of the criterion is rounding
 
 @dataclass(frozen=True)
 class Check:
-    """What the optimality conditions say of a model, in the units of the criterion."""
+    """What the optimality conditions say of a model, in the units of the criterion.
+
+    ``violation`` leaves out what a price or a limit holds at zero, ``relaxed`` counts it too: where that is small and
+    nothing has a price, the model is the optimum without limits.
+    """
 
     violation: float
+    relaxed: float
     gap: float | None
     value: float
     support: NDArray[np.bool_]
@@ -47,16 +53,16 @@ def check(
     residual = target.residual(scores)
     w = layout.flat(weights)
     violations = penalty.violation(gradient, w)
+    slope = float(np.abs(residual.sum(axis=0)).max()) if target.intercept else 0.0
+    relaxed = max(slope, float(violations.max(initial=0.0)))
     if not problem.convex:
         held = layout.flat(np.repeat(_held_at_zero(problem, support)[:, None], problem.n_outputs, axis=1))
         groups_held = held if penalty.scalar else np.logical_and.reduceat(held, penalty.starts[:-1])
         violations = np.where(groups_held, 0.0, violations)
-    worst = float(violations.max(initial=0.0))
-    if target.intercept:
-        worst = max(worst, float(np.abs(residual.sum(axis=0)).max()))
+    worst = max(slope, float(violations.max(initial=0.0)))
     value = target.value(scores) + penalty.value(w)
     gap = _gap(problem, layout, penalty, scores, gradient, value) if problem.convex and is_bounded(problem) else None
-    return Check(worst, gap, value, support)
+    return Check(worst, relaxed, gap, value, support)
 
 
 def _gap(
@@ -84,17 +90,15 @@ def is_bounded(problem: LinearProblem) -> bool:
 
 def _held_at_zero(problem: LinearProblem, support: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return the features that a price or an exhausted budget keeps out of the model."""
-    prices = problem.prices
+    prices, of = problem.prices, problem.prices.bags.of
+    taken = problem.taken(support)
     paid = np.zeros(prices.bags.n_bags, bool)
-    paid[prices.bags.of[support]] = True
-    charge = np.where(paid, 0.0, prices.charge)[prices.bags.of]
-    held = problem.l0 * charge > 0.0
-    if prices.max_features is not None:
-        size = prices.bags.sizes[prices.bags.of] if problem.group_l1 > 0.0 else 1
-        held |= support.sum() + size > prices.max_features
-    if prices.max_cost is not None:
-        held |= prices.total(support) + charge > prices.max_cost
-    return np.asarray(held & ~support)
+    paid[of[taken]] = True
+    charge = np.where(paid, 0.0, prices.charge)[of]
+    size = prices.bags.sizes[of] if problem.group_l1 > 0.0 else np.ones(of.size, np.intp)
+    count, cost = np.count_nonzero(taken) + size, prices.total(taken) + charge
+    held = (problem.l0 * charge > 0.0) | ~within_limits(count, cost, prices.max_features, prices.max_cost)
+    return np.asarray((held & ~taken) | problem.barred)
 
 
 def model_scores(problem: LinearProblem, weights: Array) -> Array:

@@ -7,7 +7,7 @@ model is exact, so that when no move is promising none is left.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from skgraft.grafting.linear.model import LinearModel
 from skgraft.grafting.loop import Monitor, Settings, affordable, graft
+from skgraft.prices import within_limits
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -25,12 +26,13 @@ OPTIMISM = 2.0  # how far a gain may exceed, and a loss fall short of, what the 
 RESTARTS = 20
 CROSS_TERMS = 4_000_000  # second derivatives between features kept at a time
 KEPT_MOVES = 200  # additions remembered for each feature that may go
-NEGLIGIBLE = 1e-10  # decreases below this share of the criterion are rounding
+NEGLIGIBLE = 1e-10  # decreases below this share of the criterion, or of the empty model's, are rounding
+NOTHING = np.empty(0, np.intp)
 
 
 @dataclass(frozen=True)
 class Moves:
-    """Moves: close bag ``drop`` (or -1) and open unit ``add`` (or -1).
+    """Moves: close part ``drop`` of the model (or -1, nothing) and open unit ``add`` (or -1).
 
     ``change`` is what the criterion is expected to change by, ``hope`` what it may change by at best, ``curvature`` the
     second derivative towards what is opened (0 where it is not known).
@@ -49,51 +51,78 @@ class Moves:
 
 def polish(
     model: LinearModel, settings: Settings, monitor: Monitor, *, thorough: bool, rng: np.random.Generator
-) -> None:
-    """Apply single moves until none lowers the criterion; ``thorough`` adds random restarts."""
-    _descend(model, settings, monitor)
+) -> bool:
+    """Apply single moves until none lowers the criterion; ``thorough`` adds random restarts.
+
+    Returns whether every move that may lower the criterion was tried.
+    """
+    if settings.effort != "newest":
+        settings = replace(
+            settings, effort="full"
+        )  # a lesser effort is for growing, and moves are judged at the optimum
+    complete = _descend(model, settings, monitor)
     if not thorough:
-        return
+        return complete
     best, best_value = model.save(), model.objective()
     for _ in range(RESTARTS):
         if not _perturb(model, settings, rng):
             break
         graft(model, settings, Monitor())
-        _descend(model, settings, Monitor())
-        if model.objective() < best_value - NEGLIGIBLE * abs(best_value):
-            best, best_value = model.save(), model.objective()
+        found = _descend(model, settings, Monitor())
+        if model.objective() < best_value - _noise(model):
+            best, best_value, complete = model.save(), model.objective(), found
             monitor.record(model, "restart")
         else:
             model.restore(best)
+    return complete
 
 
-def _descend(model: LinearModel, settings: Settings, monitor: Monitor) -> None:
+def _descend(model: LinearModel, settings: Settings, monitor: Monitor) -> bool:
+    """Apply moves until none of those tried lowers the criterion; returns whether all were tried."""
     for _ in range(settings.max_iter):
-        if not _improve(model, settings, monitor):
-            return
+        if _nothing_left(model, settings):
+            return True
+        improved, complete = _improve(model, settings, monitor)
+        if not improved:
+            return complete
+        graft(model, settings, monitor)
+    return False
 
 
-def _improve(model: LinearModel, settings: Settings, monitor: Monitor) -> bool:
-    """Carry out the first move that lowers the criterion; False if none of those tried does."""
+def _nothing_left(model: LinearModel, settings: Settings) -> bool:
+    """Whether the criterion is within the tolerance of the least loss that any model has."""
+    scale = float(np.abs(model.null_gradient).max(initial=0.0))
+    return bool(model.to_gain * scale <= settings.tol * model.height)
+
+
+def _noise(model: LinearModel) -> float:
+    """Return the decrease of the criterion below which there is none."""
+    return NEGLIGIBLE * max(abs(model.objective()), model.height)
+
+
+def _improve(model: LinearModel, settings: Settings, monitor: Monitor) -> tuple[bool, bool]:
+    """Carry out the first move that lowers the criterion; returns whether one does, and whether all were tried."""
     model.gradient_test()
-    moves = _singles(model, settings) if _is_single(model) else _by_removal(model, settings)
-    value = model.objective()
+    parts = _parts(model, settings)
+    moves = _singles(model, parts, settings) if _is_single(model) else _by_removal(model, parts, settings)
+    value, noise = model.objective(), _noise(model)
     expected = moves.change if _is_exact(model) else moves.hope
-    moves = moves.take(np.flatnonzero(expected < -NEGLIGIBLE * abs(value)))
+    moves = moves.take(np.flatnonzero(expected < -noise))
     order = np.argsort(moves.change, kind="stable")
-    moves = moves.take(order if order.size <= EXHAUSTIVE else order[:TRIALS])
+    complete = order.size <= EXHAUSTIVE
+    moves = moves.take(order if complete else order[:TRIALS])
     saved = model.save()
-    without = _Without(model, settings, moves, saved, value)
+    without = _Without(model, settings, parts, moves, saved, value)
     for at, (drop, add) in enumerate(zip(moves.drop.tolist(), moves.add.tolist(), strict=True)):
         if without.is_hopeless(at):
             continue
-        _apply(model, drop, add, settings)
-        if model.objective() < value - NEGLIGIBLE * abs(value):
+        _apply(model, parts[drop] if drop >= 0 else NOTHING, add, settings)
+        if model.objective() < value - noise:
             kind = "swap" if drop >= 0 and add >= 0 else ("drop" if drop >= 0 else "graft")
             monitor.record(model, kind, model.feature_of(add) if add >= 0 else -1)
-            return True
+            return True, complete
         model.restore(saved)
-    return False
+    return False, complete
 
 
 class _Without:
@@ -102,9 +131,11 @@ class _Without:
     Only the gain of the feature that comes in its place is an estimate then, so that most swaps need not be tried.
     """
 
-    def __init__(self, model: LinearModel, settings: Settings, moves: Moves, saved: Any, value: float) -> None:
-        self._model, self._settings, self._moves = model, settings, moves
-        self._saved, self._value = saved, value
+    def __init__(
+        self, model: LinearModel, settings: Settings, parts: list[Index], moves: Moves, saved: Any, value: float
+    ) -> None:
+        self._model, self._settings, self._parts, self._moves = model, settings, parts, moves
+        self._saved, self._value, self._noise = saved, value, _noise(model)
         self._hope = moves.hope.copy()
         self._unknown = (moves.drop >= 0) & (moves.add >= 0) & (moves.curvature > 0.0)
         if _is_exact(model):
@@ -114,12 +145,12 @@ class _Without:
         """Whether a move cannot lower the criterion."""
         if self._unknown[at]:
             self._look(int(self._moves.drop[at]))
-        return bool(self._hope[at] >= -NEGLIGIBLE * abs(self._value))
+        return bool(self._hope[at] >= -self._noise)
 
     def _look(self, drop: int) -> None:
         """Close a feature, note what its swaps may bring, and come back."""
         model, mine = self._model, np.flatnonzero(self._unknown & (self._moves.drop == drop))
-        _apply(model, drop, -1, self._settings)
+        _apply(model, self._parts[drop], -1, self._settings)
         added = self._moves.add[mine]
         slope = model.gradient_of(added)
         pull = np.maximum((-slope if model.problem.positive else np.abs(slope)) - model.penalty.hold[added], 0.0)
@@ -130,21 +161,27 @@ class _Without:
         model.restore(self._saved)
 
 
-def _apply(model: LinearModel, drop: int, add: int, settings: Settings) -> None:
-    if drop >= 0:
-        model.close(_units_in(model, drop))
-    if add >= 0:
-        model.free(np.array([add]))
-    model.optimize("full", 0.1 * settings.tol, exact=True, growing=False)
+def _apply(model: LinearModel, part: Index, add: int, settings: Settings) -> None:
+    """Close a part of the model, open a unit (or -1) and re-optimise."""
+    _reoptimize_without(model, part, settings, add)
     if not _is_single(model):
         _fill(model, settings)
     model.prune(generous=False)
 
 
+def _reoptimize_without(model: LinearModel, part: Index, settings: Settings, add: int = -1) -> None:
+    if part.size:
+        model.close(part)
+    if add >= 0:
+        model.free(np.array([add]))
+    model.optimize("full", 0.1 * settings.tol, exact=True, growing=False)
+
+
 def _fill(model: LinearModel, settings: Settings) -> None:
     """Open what costs nothing more, such as the other members of a bag that is paid for."""
     for _ in range(settings.max_iter):
-        candidates = affordable(model, model.gradient_test(), settings)
+        model.prune(generous=False)
+        candidates = affordable(model.gradient_test(), settings)
         wanting = (candidates.pull > settings.tol) & (candidates.price == 0.0) & (candidates.cost == 0.0)
         if not wanting.any():
             return
@@ -155,17 +192,22 @@ def _fill(model: LinearModel, settings: Settings) -> None:
         model.optimize("full", 0.1 * settings.tol, exact=True, growing=False)
 
 
-def _units_in(model: LinearModel, bag: int) -> Index:
-    """Return the open units of a bag."""
-    features = model.layout.feature(model.layout.starts[model.open_units])
-    return np.asarray(model.open_units[model.problem.prices.bags.of[features] == bag])
+def _parts(model: LinearModel, settings: Settings) -> list[Index]:
+    """Return the units that may leave the model together.
 
-
-def _open_bags(model: LinearModel) -> Index:
-    """Return the bags in the model that may leave it."""
+    These are bags that are not kept and, where the number of features is limited, single features too.
+    """
     prices = model.problem.prices
-    bags = np.unique(prices.bags.of[model.support()])
-    return bags[~prices.bag_is_kept[bags]]
+    units = model.open_units
+    feature = model.layout.feature(model.layout.starts[units])
+    bag = prices.bags.of[feature]
+    leaving = np.unique(bag[~prices.bag_is_kept[bag]])
+    parts = [units[bag == each] for each in leaving]
+    if settings.max_features is not None and not model.layout.grouped:
+        alone = {int(part[0]) for part in parts if part.size == 1}
+        singles = units[~prices.kept[feature]]
+        parts += [np.array([unit]) for unit in np.sort(singles).tolist() if unit not in alone]
+    return parts
 
 
 def _is_single(model: LinearModel) -> bool:
@@ -179,7 +221,7 @@ def _is_exact(model: LinearModel) -> bool:
     return problem.loss.quadratic and _is_single(model) and not (problem.l1 or problem.group_l1 or problem.positive)
 
 
-def _singles(model: LinearModel, settings: Settings) -> Moves:
+def _singles(model: LinearModel, parts: list[Index], settings: Settings) -> Moves:
     """Return all moves of single features with the change that the quadratic model promises.
 
     With H the Hessian over the open weights, V its inverse and B = V·(cross terms with feature j): closing i costs
@@ -206,22 +248,23 @@ def _singles(model: LinearModel, settings: Settings) -> Moves:
         reached = np.where(e > floor, pull**2 / (2.0 * (np.maximum(e, floor) + ridge)), 0.0)
         return np.where(fresh, reached, -np.inf)
 
-    out = np.flatnonzero(~problem.prices.kept[weights] & (w != 0.0))
     cost = problem.prices.charge
+    position = {int(weight): i for i, weight in enumerate(weights)}
     moves = [_additions(-1, looked_at, cost[looked_at], 0.0, gain(slope, left), left, model, settings)]
-    for i in out:
+    for drop, part in enumerate(parts):
+        feature = int(part[0])
+        i = position[feature]
         loss = 0.5 * w[i] ** 2 / gone[i]
-        feature = int(weights[i])
         price = problem.l0 * cost[feature]
-        moves.append(_drop(feature, loss - price, loss / OPTIMISM - price))
+        moves.append(_drop(drop, loss - price, loss / OPTIMISM - price))
         bend = left + B[i] ** 2 / gone[i]
         gained, extra = gain(slope - w[i] / gone[i] * B[i], bend), cost[looked_at] - cost[feature]
-        moves.append(_additions(feature, looked_at, extra, loss, gained, bend, model, settings))
+        moves.append(_additions(drop, looked_at, extra, loss, gained, bend, model, settings))
     return _join(moves)
 
 
-def _drop(bag: int, change: float, hope: float) -> Moves:
-    return Moves(np.array([bag]), np.array([-1]), np.array([change]), np.array([hope]), np.zeros(1))
+def _drop(part: int, change: float, hope: float) -> Moves:
+    return Moves(np.array([part]), np.array([-1]), np.array([change]), np.array([hope]), np.zeros(1))
 
 
 def _additions(
@@ -235,11 +278,8 @@ def _additions(
     settings: Settings,
 ) -> Moves:
     """Return the affordable and possible ones of the moves that open each of the features."""
-    fits = np.isfinite(gain)
-    if settings.max_cost is not None:
-        fits &= model.total_cost + extra_cost <= settings.max_cost * (1 + 1e-12)
-    if settings.max_features is not None and drop < 0:
-        fits &= model.n_selected < settings.max_features
+    count, cost = model.n_selected + (drop < 0), model.total_cost + extra_cost
+    fits = np.isfinite(gain) & within_limits(count, cost, settings.max_features, settings.max_cost)
     price = model.problem.l0 * extra_cost
     change, hope = price + loss - gain, price + loss / OPTIMISM - OPTIMISM * gain
     best = np.flatnonzero(fits)
@@ -259,44 +299,47 @@ def _join(moves: list[Moves]) -> Moves:
     )
 
 
-def _by_removal(model: LinearModel, settings: Settings) -> Moves:
-    """Return moves of bags, each bag in turn taken out and the gradient test repeated without it."""
+def _by_removal(model: LinearModel, parts: list[Index], settings: Settings) -> Moves:
+    """Return moves of bags and features, each part in turn taken out and the gradient test repeated without it."""
     value, saved = model.objective(), model.save()
-    columns = model.problem.columns
-    alone = columns.squares(model.problem.target.weight)
+    alone = model.problem.columns.squares(model.problem.target.weight)
+    bag_of = model.problem.prices.bags.of[model.layout.feature(model.layout.starts[:-1])]
+    open_bag = bag_of[model.open_units]
     moves = []
-    for bag in [-1, *_open_bags(model).tolist()]:
-        if bag >= 0:
-            _apply(model, bag, -1, settings)
-            moves.append(_drop(bag, model.objective() - value, model.objective() - value))
-        candidates = affordable(model, model.gradient_test(), settings)
+    for drop, part in enumerate([NOTHING, *parts], start=-1):
+        same = np.isin(np.arange(bag_of.size), part)
+        whole = part.size > 0 and part.size == np.count_nonzero(open_bag == bag_of[part[0]])
+        if part.size:
+            _reoptimize_without(model, part, settings)
+            model.prune(generous=False)
+        candidates = affordable(model.gradient_test(), settings)
+        candidates = candidates.take(~same[candidates.unit] & (candidates.pull > settings.tol))
         feature = model.layout.feature(model.layout.starts[candidates.unit])
-        other = (model.problem.prices.bags.of[feature] != bag) & (candidates.pull > settings.tol)
-        candidates, feature = candidates.take(other), feature[other]
         gain = candidates.pull**2 / (2.0 * np.maximum(alone[feature] + 2.0 * candidates.ridge, 1e-300))
         lost = model.objective() - value + candidates.price
         # a bag brings more than its first member: nothing is hopeless here
         anything, unknown = np.full(feature.size, -np.inf), np.zeros(feature.size)
-        moves.append(Moves(np.full(feature.size, bag), candidates.unit, lost - gain, anything, unknown))
+        moves.append(Moves(np.full(feature.size, drop), candidates.unit, lost - gain, anything, unknown))
+        if whole:  # a feature of a bag that stays open leaves to make room for another, never by itself
+            _fill(model, settings)
+            moves.append(_drop(drop, model.objective() - value, model.objective() - value))
         model.restore(saved)
     model.gradient_test()
     return _join(moves)
 
 
 def _perturb(model: LinearModel, settings: Settings, rng: np.random.Generator) -> bool:
-    """Throw out some bags at random and bring in something else first; False if there is nothing to throw out."""
-    bags = _open_bags(model)
-    if not bags.size:
+    """Throw out some parts at random and bring in something else first; False if there is nothing to throw out."""
+    parts = _parts(model, settings)
+    if not parts:
         return False
-    gone = rng.choice(bags, int(rng.integers(1, bags.size // 2 + 2)), replace=False)
-    model.close(np.concatenate([_units_in(model, int(bag)) for bag in gone]))
-    model.optimize("full", 0.1 * settings.tol, exact=True, growing=False)
-    candidates = affordable(model, model.gradient_test(), settings)
-    bag = model.problem.prices.bags.of[model.layout.feature(model.layout.starts[candidates.unit])]
-    candidates = candidates.take(~np.isin(bag, gone) & (candidates.pull > settings.tol))
+    chosen = rng.choice(len(parts), int(rng.integers(1, len(parts) // 2 + 2)), replace=False)
+    gone = np.unique(np.concatenate([parts[at] for at in chosen]))
+    _reoptimize_without(model, gone, settings)
+    candidates = affordable(model.gradient_test(), settings)
+    candidates = candidates.take(~np.isin(candidates.unit, gone) & (candidates.pull > settings.tol))
     if candidates.unit.size:
-        near = np.argsort(-candidates.pull, kind="stable")[: max(1, gone.size)]
-        model.free(candidates.unit[[int(rng.choice(near))]])
-        model.optimize("full", 0.1 * settings.tol, exact=True, growing=False)
+        near = np.argsort(-candidates.pull, kind="stable")[: max(1, chosen.size)]
+        _reoptimize_without(model, NOTHING, settings, int(candidates.unit[rng.choice(near)]))
         model.prune(generous=False)
     return True

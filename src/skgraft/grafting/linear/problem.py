@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,29 @@ class LinearProblem:
         """Whether no feature has a price and no budget limits them."""
         return self.l0 == 0.0 and self.prices.max_features is None and self.prices.max_cost is None
 
+    @cached_property
+    def barred(self) -> NDArray[np.bool_]:
+        """Features that can never come in.
+
+        With a group norm a bag comes in whole.  Where the bags of kept features would exceed ``max_features`` if they
+        did, they hold the kept features alone.
+        """
+        prices = self.prices
+        if self.group_l1 == 0.0 or prices.max_features is None:
+            return np.zeros(self.n_features, bool)
+        others = prices.bag_is_kept[prices.bags.of] & ~prices.kept
+        fits = prices.kept.sum() + others.sum() <= prices.max_features
+        return np.zeros(self.n_features, bool) if fits else others
+
+    def taken(self, features: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return the features that some features take from the limits: with a group norm, the whole of their bags."""
+        if self.group_l1 == 0.0:
+            return features
+        bags = self.prices.bags
+        touched = np.zeros(bags.n_bags, bool)
+        touched[bags.of[features]] = True
+        return np.asarray(touched[bags.of] & ~self.barred)
+
     @property
     def n_outputs(self) -> int:
         """Number of outputs."""
@@ -70,7 +94,7 @@ class Layout:
     """The order in which weights (feature, output) are laid out, and the units the loop opens and closes.
 
     With a group norm the units are the bags, whose weights lie together; else, where features have prices,
-    a unit is a feature; else it is a single weight.
+    a unit is a feature; else it is a single weight.  Features that are barred from a bag make a unit that stays closed.
     """
 
     def __init__(self, problem: LinearProblem) -> None:
@@ -78,10 +102,13 @@ class Layout:
         bags = problem.prices.bags
         self.n_outputs = n_outputs
         self.grouped = problem.group_l1 > 0.0
-        self.features = np.argsort(bags.of, kind="stable") if self.grouped else np.arange(p)
+        self.features = np.arange(p)
+        if self.grouped:
+            _, unit, counts = np.unique(2 * bags.of + problem.barred, return_inverse=True, return_counts=True)
+            self.features = np.argsort(unit, kind="stable")
         self.trivial = bool((self.features == np.arange(p)).all())
         if self.grouped:
-            sizes = bags.sizes * n_outputs
+            sizes = counts * n_outputs
         elif not problem.convex:
             sizes = np.full(p, n_outputs)
         else:
@@ -89,6 +116,7 @@ class Layout:
         self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
         self.sizes = sizes
         self.single = self.starts.size == p * n_outputs + 1
+        self.barred = self.over_units(np.logical_or, self.flat(np.repeat(problem.barred[:, None], n_outputs, axis=1)))
 
     @property
     def n_units(self) -> int:
@@ -128,6 +156,6 @@ def make_penalty(problem: LinearProblem, layout: Layout) -> Penalty:
     if not layout.grouped:
         return Penalty(l1, ridge, np.zeros(a.size), np.arange(a.size + 1), problem.positive)
     bags = problem.prices.bags
-    norm = problem.group_l1 * np.sqrt(bags.sizes)
+    norm = problem.group_l1 * np.sqrt(bags.sizes[bags.of[layout.feature(layout.starts[:-1])]])
     norm[np.maximum.reduceat(a, layout.starts[:-1]) == 0.0] = 0.0  # a bag that nothing penalises
     return Penalty(l1, ridge, norm, layout.starts, problem.positive)

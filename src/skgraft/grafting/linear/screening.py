@@ -42,11 +42,13 @@ class ScreenedGradient:
         self._gradient = np.empty((0, 0))
         self._way = 0.0  # how far the residual has moved in all
         self._since = np.empty(0)  # its value when each column was last computed
+        self.evaluations = 0
 
     def exact(self, residual: Array) -> Array:
         """Return the gradient of all weights, as laid out."""
         self._follow(residual)
         self._gradient = self._columns.gradient(residual)
+        self.evaluations += 1
         self._since = np.full(self._columns.n_columns, self._way)
         return self._layout.flat(self._gradient)
 
@@ -68,6 +70,7 @@ class ScreenedGradient:
         if which.size * self._columns.picks > MOST * reach.size:
             return self.exact(residual)
         self._gradient[which] = self._columns.gradient_of(which, residual)
+        self.evaluations += 1
         self._since[which] = self._way
         return layout.flat(self._gradient)
 

@@ -105,7 +105,9 @@ class NetworkModel:
         paid[bags[support]] = True
         cost = np.where(paid[bags], 0.0, charge[bags])[feature]
         ridge = (problem.l2 * problem.penalty_weight)[feature]
-        return Candidates(unit, pull.ravel()[unit], problem.l0 * cost, cost, (~support[feature]).astype(np.intp), ridge)
+        count = (~support[feature]).astype(np.intp)
+        taken, spent = int(support.sum()), problem.prices.total(support)
+        return Candidates(unit, pull.ravel()[unit], problem.l0 * cost, cost, count, ridge, taken, spent)
 
     def _added(self) -> Array:
         """Return how many connections each candidate would bring."""

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.grafting.linear.fit import Controls, check_saved, minimize, null_height, rounding
+from skgraft.grafting.linear.fit import Controls, check_saved, minimize, rounding, scope_of
 from skgraft.grafting.linear.optimality import model_scores
 from skgraft.grafting.linear.problem import Layout, LinearProblem, make_penalty
 from skgraft.grafting.loop import Growable, Monitor
@@ -60,9 +60,12 @@ class _StreamMonitor(Monitor):
 
     positions: Index = field(default_factory=lambda: np.empty(0, np.intp))
 
-    def record(self, model: Growable, kind: str, feature: int = -1, gradient: float = 0.0) -> None:
+    def record(
+        self, model: Growable, kind: str, feature: int = -1, gradient: float = 0.0, features: Sequence[int] = ()
+    ) -> None:
         """Note a step."""
-        super().record(model, kind, int(self.positions[feature]) if feature >= 0 else -1, gradient)
+        came_in = self.positions[list(features)].tolist()
+        super().record(model, kind, int(self.positions[feature]) if feature >= 0 else -1, gradient, came_in)
 
 
 def absorb(
@@ -264,6 +267,7 @@ def _optimized(
         intercept = intercept - intercept.mean()  # the classes' common score is arbitrary
     coef = weights / pool.columns.scale[:, None]
     total_cost = problem.prices.total(check.support)
+    converged = ended.outcome.finished and check.violation <= _tolerance(problem.target, controls, scale) * (1.0 + 1e-6)
     stream = replace(
         before,
         intercept=intercept - pool.columns.centre @ coef,
@@ -274,9 +278,10 @@ def _optimized(
             total_cost=total_cost,
             violation=check.violation,
             gap=check.gap,
-            height=null_height(ended.model),
+            height=ended.model.height,
             rounding=rounding(problem.target),
-            finished=ended.finished,
+            finished=ended.outcome.finished,
+            scope=scope_of(problem, check, controls, scale, ended.outcome, converged=converged),
             interrupted=ended.interrupted,
             stopped=monitor.stopped,
         ),
@@ -308,6 +313,7 @@ def _monitor(before: Stream, controls: Controls, positions: Index) -> _StreamMon
     if before.history.records:
         monitor.history = History(list(before.history.records))
         monitor.started = time.perf_counter() - before.history[-1].seconds
+        monitor.evaluated = before.history[-1].gradient_evaluations
     return monitor
 
 

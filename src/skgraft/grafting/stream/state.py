@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.criterion.certificate import Certificate
+from skgraft.criterion.certificate import GLOBAL, NO_MOVE, NOT_CONVERGED, WEIGHTS, Certificate
 from skgraft.grafting.linear.fit import rounding
 from skgraft.grafting.linear.newton import fit_intercept
 from skgraft.grafting.stream.held import Held, Ledger
@@ -39,6 +39,8 @@ class Known:
         A violation below this means nothing.
     finished, interrupted, stopped : bool
         Whether the last search ended by itself, by Ctrl-C or by the callback.
+    scope : str
+        What is certified of the model over the columns that were in memory.
     """
 
     residual: Array
@@ -52,6 +54,7 @@ class Known:
     finished: bool
     interrupted: bool = False
     stopped: bool = False
+    scope: str = NOT_CONVERGED
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +126,15 @@ class Stream:
         certain = self.n_untested == 0
         safe = self.way <= min(self.safe_way, np.inf if self.again is None else self.again.safe_way)
         gap = known.gap / known.height if known.gap is not None and certain and safe else None
-        return Certificate(violation, gap, known.finished and certain and violation <= tol * (1.0 + 1e-6))
+        optimal = known.finished and certain and violation <= tol * (1.0 + 1e-6)
+        return Certificate(violation, gap, optimal, self._scope(optimal=optimal))
+
+    def _scope(self, *, optimal: bool) -> str:
+        """Return what is certified: of the columns that are gone, only that none wants to come in by its gradient."""
+        scope = self.known.scope
+        if (scope == GLOBAL and not optimal) or (scope == NO_MOVE and (self.n_forgotten or not optimal)):
+            return WEIGHTS
+        return scope
 
     def cut_short(self) -> Stream:
         """Return the stream after Ctrl-C between blocks."""
@@ -147,7 +158,7 @@ class Stream:
         """Return the stream after a change of the criterion: nothing is known of the columns that are gone."""
         gone = Ledger().extended(np.full(self.n_forgotten, -np.inf))
         empty = null_residual(target)
-        known = replace(self.known, residual=empty, rounding=rounding(target), finished=False)
+        known = replace(self.known, residual=empty, rounding=rounding(target), finished=False, scope=NOT_CONVERGED)
         return replace(self, ledger=gone, safe_way=-np.inf, known=known, null_residual=empty, scale=0.0)
 
 
