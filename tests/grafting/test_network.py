@@ -414,6 +414,33 @@ def test_too_few_steps_are_told():
         MLPGraftRegressor().fit(X, y)
 
 
+def test_networks_with_many_weights_converge():
+    """Newton steps need many rounds on the first; the second has too many weights for them."""
+    X, y = make_friedman1(300, n_features=10, noise=0.5, random_state=1)
+    digits = load_digits(return_X_y=True)
+    for features, classes in ((X, np.digitize(y, np.quantile(y, [0.3, 0.6]))), (digits[0][:600], digits[1][:600])):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model = MLPGraftClassifier().fit(features, classes)
+        assert model.certificate_.converged
+
+
+def test_weights_that_do_not_reach_tol_are_told():
+    X, y = make_friedman1(60, n_features=5, random_state=0)
+    with pytest.warns(ConvergenceWarning, match=r"did not reach tol=1e-300: the largest violation left is \d"):
+        model = MLPGraftRegressor(tol=1e-300).fit(X, y)
+    assert not model.certificate_.converged
+
+
+@pytest.mark.parametrize("options", [{"effort": "newest"}, {"early_stopping": True}], ids=str)
+def test_where_weights_need_not_end_without_slope_nothing_is_told(options):
+    X, y = make_friedman1(120, n_features=5, noise=1.0, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = MLPGraftRegressor(random_state=0, **options).fit(X, y)
+    assert not model.certificate_.converged
+
+
 def test_progress_goes_to_standard_error(capsys):
     X, y = make_friedman1(60, n_features=5, random_state=0)
     MLPGraftRegressor(verbose=1).fit(X, y)

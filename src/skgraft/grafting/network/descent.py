@@ -89,7 +89,7 @@ class Descent:
         ``movable`` says which free weights may move, in the order of :func:`pack`; by default all.
         """
         problem, net = self._problem, point.net
-        if self._is_too_large(net):
+        if self.is_too_large(net):
             return self._limited_memory(point, rows, LIMITED_MEMORY_STEPS * steps, tol / LIMITED_MEMORY_STEPS, movable)
         part = penalty_of(problem, net)
         damping = self.damping
@@ -106,8 +106,8 @@ class Descent:
         self.damping = min(max(damping, SMALLEST_DAMPING), LARGEST_DAMPING)
         return point
 
-    def _is_too_large(self, net: Network) -> bool:
-        """Whether second derivatives would cost too much."""
+    def is_too_large(self, net: Network) -> bool:
+        """Whether second derivatives would cost too much, so that steps are limited-memory ones."""
         free = self._problem.free_outputs
         size = net.n_outputs + net.n_connections + net.n_units + (net.v.size if free else 0)
         samples = min(HESSIAN_ROWS, self._problem.target.weight.size)
@@ -208,8 +208,8 @@ class Descent:
         seen: list[Point] = []
 
         def value(new: Array) -> float:
-            seen.append(evaluate(problem, unpack(point.net, new, outputs=outputs), rows))
-            return seen[-1].value
+            seen[:] = [evaluate(problem, unpack(point.net, new, outputs=outputs), rows)]
+            return seen[0].value
 
         for at in range(steps):
             slope = pseudo_gradient(g, theta, part)
@@ -221,10 +221,9 @@ class Descent:
                 break
             first = min(1.0, STEP_LIMIT / reach) if at else min(1.0, 1.0 / reach)
             new = orthant_step(theta, slope, direction, part, point.value, value, first)
-            if new is theta or not seen[-1].value < point.value:
+            if new is theta or not seen[0].value < point.value:
                 break
-            fall, point = point.value - seen[-1].value, seen[-1]
-            seen.clear()
+            fall, point = point.value - seen[0].value, seen[0]
             after = loss_gradient(problem, point, rows)
             memory.add(names, new - theta, after - g + part.ridge * (new - theta))
             theta, g = new, after

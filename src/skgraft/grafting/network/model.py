@@ -25,7 +25,8 @@ SMALLEST_SIZE, LARGEST_SIZE = 0.05, 5.0  # of a new weight, as eq. 9 expects it
 ALIKE = 0.7  # correlation beyond which two features do not come in together
 COMPARABLE = 0.3  # share of the best one's gain that its companions must bring
 STEPS = {"full": 3, "light": 1, "newest": 3, "batch": 200, "gauss_seidel": 1}
-LAST_ROUNDS, LAST_STEPS = 15, 4
+LAST_ROUNDS, LAST_STEPS = 60, 4  # of the last re-optimisation by Newton steps, and
+LAST_ROUNDS_MANY, LAST_STEPS_MANY = 15, 40  # by limited-memory ones, which learn the curvature anew in every round
 SHARP = 1e-4  # share of the tolerance that the last re-optimisation aims at: a Newton step more brings the last digits
 GAUSS_SEIDEL_SWEEPS = 5
 
@@ -217,11 +218,14 @@ class NetworkModel:
 
     def finish(self, violation: float) -> None:
         """Re-optimise the free weights until none violates its optimality condition by more, or nothing is gained."""
-        for _ in range(LAST_ROUNDS):
+        many = self._descent.is_too_large(self.net)
+        rounds, steps = (LAST_ROUNDS_MANY, LAST_STEPS_MANY) if many else (LAST_ROUNDS, LAST_STEPS)
+        enough = violation if many else SHARP * violation
+        for _ in range(rounds):
             before = self._point
-            if self.open_violation() <= SHARP * violation:
+            if self.open_violation() <= enough:
                 return
-            self._point = self._descent.run(before, self._rows, LAST_STEPS, 0.0)
+            self._point = self._descent.run(before, self._rows, steps, 0.0)
             if self._point is before:
                 return
 
