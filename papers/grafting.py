@@ -13,7 +13,7 @@ from typing import Any
 
 from papers._grafting import comparison_figures, comparison_report, irrelevant_report, paper
 from papers._grafting.algorithms import ALGORITHMS
-from papers._grafting.comparison import Run, compare, measure_times
+from papers._grafting.comparison import Run, choices_of, compare, measure_times
 from papers._grafting.irrelevant import Outcome, run_irrelevant
 from papers._grafting.problems import load_problems
 from papers._storage import Section, as_json, merged, some_of, stored
@@ -73,18 +73,25 @@ def measure_error(options: argparse.Namespace) -> Section:
 def measure_time(options: argparse.Namespace) -> Section:
     """Run the timings of table 3."""
     problems = load_problems()
-    runs = measure_times(problems.present, options.timed, options.algorithms)
+    errors = [Run(**record) for record in _known("error", options)]  # of the same instances
+    runs = measure_times(problems.present, options.timed, options.algorithms, choices_of(errors))
     records = stored(runs) + _others("time", options)
     return {"instances": options.timed, "missing": problems.missing, "records": records}
 
 
 def _others(name: str, options: argparse.Namespace) -> list[Any]:
     """Return what is stored of algorithms that are not run this time."""
-    path = None if options.output is None else options.output / "grafting.json"
-    if options.algorithms is None or path is None or not path.exists():
+    if options.algorithms is None:
         return []
-    known = json.loads(path.read_text(encoding="utf-8")).get(name, {"records": []})
-    return [record for record in known["records"] if record["algorithm"] not in options.algorithms]
+    return [record for record in _known(name, options) if record["algorithm"] not in options.algorithms]
+
+
+def _known(name: str, options: argparse.Namespace) -> list[Any]:
+    """Return the records of an experiment that are stored where this run's will be."""
+    path = None if options.output is None else options.output / "grafting.json"
+    if path is None or not path.exists():
+        return []
+    return list(json.loads(path.read_text(encoding="utf-8")).get(name, {"records": []})["records"])
 
 
 MEASURE: Mapping[str, Callable[[argparse.Namespace], Section]] = {

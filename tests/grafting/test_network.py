@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -114,6 +115,64 @@ def test_outliers_move_hubers_loss_less_than_squares():
         for loss in ("squared", "huber")
     }
     assert far["huber"] < 0.5 * far["squared"]
+
+
+# --- the paper's own rule ---
+
+
+def eq_9(model, X, y, l1, l0):
+    """Return ΔC of every candidate of a binary network by hand: rows are its units and a new one."""
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    W = np.zeros((len(model.units_), X.shape[1]))
+    W[model.connections_["unit"], model.connections_["feature"]] = model.connections_["strength"]
+    a = np.tanh(0.5 * (X @ (W / X.std(axis=0)).T + model.units_["bias"]))
+    d = -y / (1.0 + np.exp(y * model.decision_function(X))) / y.size
+    slope = np.vstack([(0.5 * (1.0 - a * a) * d[:, None]).T @ Z, 0.5 * d @ Z])
+    newest = abs(model.connections_["strength"][-1]) if len(model.connections_) else 1.0
+    change = l0 * ~model.support_ - newest * (np.abs(slope) - l1)
+    change[model.connections_["unit"], model.connections_["feature"]] = np.inf
+    return change
+
+
+@pytest.mark.parametrize("l0", [0.0, 0.01])
+def test_the_gradient_test_alone_decides_who_comes_in(l0, monkeypatch):
+    """Every connection is the one with the least ΔC of eq. 9, by what the network before it reports."""
+    monkeypatch.setattr("skgraft.grafting.network.model.gains", lambda *_: pytest.fail("a trial fit"))
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 5))
+    # a second feature that matters where the first decides little, and the other way round elsewhere
+    f = 3.0 * X[:, 0] + np.where(np.abs(X[:, 0]) < 0.7, 4.0, -0.7) * X[:, 1] + X[:, 2]
+    y = np.where(f + rng.logistic(size=300) > 0.0, 1, -1)
+    options = {"selection": "gradient", "l1": 1e-3, "l0": l0, "tol": 1e-9}
+    grown = [MLPGraftClassifier(max_connections=k, **options).fit(X, y) for k in range(1, 7)]
+    was_there = []
+    for k, (before, after) in enumerate(pairwise(grown), 1):
+        assert len(before.connections_) == k  # none left, so the last is the newest
+        unit, feature = np.divmod(np.argmin(eq_9(before, X, y, 1e-3, l0)), 5)
+        assert (unit, feature) == (after.connections_[-1]["unit"], after.connections_[-1]["feature"])
+        was_there.append(unit < len(before.units_))
+    assert 0 < sum(was_there) < 5
+
+
+def test_the_gradient_test_has_no_floor():
+    X, y = make_friedman1(200, n_features=8, noise=2.0, random_state=0)
+    least = {}
+    for selection in ("trial", "gradient"):
+        model = MLPGraftClassifier(selection=selection, l1=1e-4, l0=0.01).fit(X, y > np.median(y))
+        kinds = model.history_.column("kind")
+        falls = -np.diff(model.history_.column("objective"))[np.isin(kinds[1:], ["unit", "connection"])]
+        least[selection] = falls.min()
+    assert 0.0 < least["gradient"] < 0.1 * 0.01 <= least["trial"]
+
+
+def test_the_gradient_test_serves_every_kind_of_target_and_limit():
+    X, y = make_friedman1(200, n_features=8, noise=0.5, random_state=0)
+    for model in fits(
+        X, y, selection="gradient", max_features=3, select_unit=2, keep=[6], n_restarts=2, random_state=0
+    ):
+        assert model.support_[6]
+        assert 1 < model.support_.sum() <= 3
+        assert (np.diff(model.history_.column("objective")) <= 0.0).all()
 
 
 # --- the criterion ---

@@ -45,6 +45,7 @@ class Controls:
     """How to fit: everything that is not part of the criterion."""
 
     effort: str = "full"
+    selection: str = "trial"
     select_unit: int | str = "auto"
     on_increase: str = "stop"
     min_gain: float = 0.0
@@ -129,7 +130,7 @@ def fit_network(problem: NetworkProblem, controls: Controls) -> NetworkFit:
 def _fit_once(problem: NetworkProblem, controls: Controls, rng: np.random.Generator, *, random: bool) -> Ended:
     """Grow one network."""
     fall = max(LEAST_FALL, FALL_SHARE * controls.min_gain)
-    model = NetworkModel(problem, fall, rng if random else None)
+    model = NetworkModel(problem, fall, rng if random else None, by_gradient=controls.selection == "gradient")
     watch = Watch(model, controls)
     monitor = Monitor(callback=watch, verbose=controls.verbose, name="network")
     settings = _settings(problem, controls, model)

@@ -89,11 +89,12 @@ def prepare(estimator: Any, given: Given, seed: int) -> Prepared:
         output_l2=float(estimator.output_l2) if chosen["free"] else None,
         max_units=chosen["max_units"],
         max_connections=estimator.max_connections,
-        quadratic=estimator.screen == "quadratic",
+        quadratic=chosen["quadratic"],
         connect_all=chosen["connect"] == "all",
     )
     controls = Controls(
         effort=estimator.effort,
+        selection=estimator.selection,
         select_unit=chosen["select_unit"],
         on_increase=estimator.on_increase,
         min_gain=chosen["min_gain"],
@@ -115,14 +116,17 @@ def _choices(estimator: Any, given: Given) -> dict[str, Any]:
     connect = ("all" if many and free else "one") if estimator.connect == "auto" else estimator.connect
     l0 = L0["all" if many and free else "one"] if estimator.l0 == "auto" else float(estimator.l0)
     share = FLOOR_ALL if connect == "all" else FLOOR[given.loss]
-    floor = 0.0 if estimator.early_stopping else share * l0
+    by_gradient = estimator.selection == "gradient"
+    floor = 0.0 if estimator.early_stopping or by_gradient else share * l0
+    at_a_time = 8 if many and not by_gradient else 1
     limit = estimator.max_units
     return {
         "free": free,
         "connect": connect,
         "l0": l0,
         "max_units": _most_units(given.X.shape[1], connect, estimator.effort) if limit == "auto" else limit,
-        "select_unit": (8 if many else 1) if estimator.select_unit == "auto" else estimator.select_unit,
+        "quadratic": estimator.screen == "quadratic" and not by_gradient,  # even effects have no gradient
+        "select_unit": at_a_time if estimator.select_unit == "auto" else estimator.select_unit,
         "min_gain": floor if estimator.min_gain == "auto" else float(estimator.min_gain),
     }
 
