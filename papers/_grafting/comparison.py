@@ -51,7 +51,8 @@ def compare(
 
     Parameters that are ``known`` from the same instances are not chosen again.
     """
-    chosen = [ALGORITHMS[key] for key in sorted(ALGORITHMS if keys is None else keys)]
+    named = sorted(ALGORITHMS if keys is None else keys)
+    chosen = sorted((ALGORITHMS[key] for key in named), key=lambda algorithm: algorithm.same_as is not None)
     tasks = [(problem, i) for problem in reversed(problems) for i in range(instances)]  # the longest first
     done = Parallel(n_jobs=n_jobs)(delayed(_run_all)(problem, i, chosen, known) for problem, i in tasks)
     runs = [run for task in done for run in task]

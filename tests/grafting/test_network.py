@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import warnings
 from itertools import pairwise
 
@@ -163,6 +164,21 @@ def test_the_gradient_test_has_no_floor():
         falls = -np.diff(model.history_.column("objective"))[np.isin(kinds[1:], ["unit", "connection"])]
         least[selection] = falls.min()
     assert 0.0 < least["gradient"] < 0.1 * 0.01 <= least["trial"]
+
+
+@pytest.mark.parametrize("selection", ["trial", "gradient"])
+def test_growth_ends_where_nothing_that_was_tried_pays(selection):
+    """Also where connections of features already paid for are left: those are what the floor is for."""
+    X, y = make_friedman1(200, n_features=8, noise=2.0, random_state=0)
+    model = MLPGraftClassifier(selection=selection, l1=1e-4, l0=0.01).fit(X, y > np.median(y))
+    kinds = model.history_.column("kind").tolist()
+    assert "undo" in kinds
+    first = kinds.index("undo")
+    if selection == "gradient":
+        assert set(kinds[first + 1 :]) <= {"optimize"}
+    run = "".join("u" if kind == "undo" else "." for kind in kinds if kind != "optimize")
+    assert len(run) - len(run.rstrip("u")) <= 3
+    assert len(model.connections_) < 8 * len(model.units_)
 
 
 def test_the_gradient_test_serves_every_kind_of_target_and_limit():
@@ -437,6 +453,40 @@ def test_bad_parameters_are_named():
     X[3, 2] = np.nan
     with pytest.raises(ValueError, match="column 2, row 3"):
         MLPGraftClassifier().fit(X, y)
+
+
+# --- memory ---
+
+
+def extra_memory(model, X, y):
+    """Return what a fit needs at most beside X, in units of X."""
+    tracemalloc.start()
+    try:
+        model.fit(X, y)
+        return tracemalloc.get_traced_memory()[1] / X.nbytes
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_fit_needs_less_than_a_second_x(dtype, order):
+    rng = np.random.default_rng(0)
+    X = np.asarray(rng.normal(size=(6000, 1000)), dtype=dtype, order=order)
+    y = np.tanh(2.0 * X[:, 0]) + X[:, 1] * (X[:, 2] > 0.0) + 0.3 * rng.normal(size=6000)
+    some = {"max_connections": 6, "n_jobs": 1}
+    MLPGraftRegressor(**some).fit(X[:300], y[:300])  # what is imported and compiled is not counted
+    assert extra_memory(MLPGraftClassifier(**some), X, y > 0.0) < 1.0
+    assert extra_memory(MLPGraftRegressor(**some), X, y) < 1.0
+
+
+def test_rows_held_out_are_the_only_copy():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 1000))
+    y = X[:, 0] + X[:, 1] > 0.0
+    model = MLPGraftClassifier(early_stopping=True, random_state=0, max_connections=4, n_jobs=1)
+    model.fit(X[:300], y[:300])
+    assert extra_memory(model, X, y) < 1.0
 
 
 # --- control ---

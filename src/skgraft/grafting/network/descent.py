@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from skgraft.criterion.penalties import Penalty
-from skgraft.grafting.network.curvature import Rows, second_derivatives
+from skgraft.grafting.network.curvature import Rows, summed_derivatives
 from skgraft.grafting.network.problem import NetworkProblem
 from skgraft.grafting.network.wiring import Network, gradient, pack, scores, slopes, unpack
 from skgraft.grafting.orthant import OrthantMemory, orthant_step, pseudo_gradient
@@ -181,22 +181,23 @@ class Descent:
         g = gradient(net, rows, point.a, residual, back, outputs=problem.free_outputs)
         curvature = target.loss.curvature(point.f, target.y, target.weight)
         sample = Rows(rows, point.a, rise, back, residual, curvature)
-        hessian, gauss_newton = second_derivatives(net, self._telling(sample), outputs=problem.free_outputs)
+        which, weight = self._telling(sample)
+        hessian, gauss_newton = summed_derivatives(net, sample, which, weight, outputs=problem.free_outputs)
         diagonal = np.diag_indices_from(hessian)
         hessian[diagonal] += part.ridge
         gauss_newton[diagonal] += part.ridge
         return pseudo_gradient(g, theta, part), hessian, gauss_newton
 
-    def _telling(self, sample: Rows) -> Rows:
-        """Leave out samples that say next to nothing of the second derivatives, or too many of them."""
+    def _telling(self, sample: Rows) -> tuple[Index | None, float]:
+        """Return samples that say enough of the second derivatives (None: all), and how often each of them counts."""
         weight = self._problem.target.weight
         curvature = np.abs(sample.curvature.diagonal).max(axis=1)
         tells = np.abs(sample.residual).max(axis=1) + curvature > NEGLIGIBLE * weight
         which = np.flatnonzero(tells)
         if which.size > HESSIAN_ROWS:
             kept = which[np.linspace(0, which.size - 1, HESSIAN_ROWS).astype(np.intp)]
-            return sample.take(kept, float(weight[which].sum() / weight[kept].sum()))
-        return sample if weight[which].sum() > 0.8 else sample.take(which, 1.0)
+            return kept, float(weight[which].sum() / weight[kept].sum())
+        return None if weight[which].sum() > 0.8 else which, 1.0
 
     def _limited_memory(self, point: Point, rows: Array, steps: int, tol: float, movable: Mask | None) -> Point:
         """Take orthant-wise quasi-Newton steps (Andrew and Gao 2007)."""

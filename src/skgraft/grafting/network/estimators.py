@@ -25,6 +25,7 @@ from skgraft.matrix.rows import merge_rows
 from skgraft.matrix.table import read_new, read_training, sample_weights
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]
 
 _NON_NEGATIVE = Interval(Real, 0, None, closed="left")
 _AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
@@ -77,9 +78,10 @@ class _GraftedNetwork(SelectorMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def _arranged(self, X: Any, y: NDArray[Any], weight: Array) -> tuple[Any, NDArray[Any], Array]:
+    def _arranged(self, X: Any, y: NDArray[Any], weight: Array) -> tuple[Index | None, NDArray[Any], Array]:
         """Return the rows in an order of their own; as they are where some are held out, which their order decides."""
-        return (X, y, weight) if self.early_stopping else merge_rows(X, y, weight)
+        rows, weight = (None, weight) if self.early_stopping else merge_rows(X, y, weight)
+        return rows, y if rows is None else y[rows], weight
 
     def _grow(self, given: Given) -> None:
         """Grow the network and set every fitted attribute that classes and numbers share."""
@@ -411,8 +413,9 @@ class MLPGraftClassifier(ClassProbabilities, _GraftedNetwork):
         classes, codes, weight = read_classes(y, sample_weights(sample_weight, X), self.class_weight)
         self.classes_ = classes
         self.loss_ = self.loss if self.loss != "auto" else ("logistic" if classes.size == 2 else "multinomial")
-        X, codes, weight = self._arranged(X, codes, weight)
-        self._grow(Given(X, encode_classes(codes, classes.size, self.loss_), weight, self.loss_, strata=codes))
+        rows, codes, weight = self._arranged(X, codes, weight)
+        target = encode_classes(codes, classes.size, self.loss_)
+        self._grow(Given(X, target, weight, self.loss_, strata=codes, rows=rows))
         return self
 
 
@@ -577,10 +580,10 @@ class MLPGraftRegressor(RegressorMixin, _GraftedNetwork):
         self.loss_ = "squared" if self.loss == "auto" else self.loss
         if self.loss_ == "poisson":
             require_counts(y, weight)
-        X, y, weight = self._arranged(X, y, weight)
+        rows, y, weight = self._arranged(X, y, weight)
         self._offset, self._unit = (0.0, 1.0) if self.loss_ == "poisson" else _moments(y, weight)
         target = (y - self._offset) / self._unit
-        self._grow(Given(X, target[:, None], weight, self.loss_, delta=float(self.delta) / self._unit))
+        self._grow(Given(X, target[:, None], weight, self.loss_, delta=float(self.delta) / self._unit, rows=rows))
         return self
 
     def __sklearn_tags__(self) -> Tags:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,10 @@ FLOOR_ALL = 2.0  # but by larger ones where many connections come in together
 
 @dataclass(frozen=True)
 class Given:
-    """Validated data: X, encoded targets (n_samples, n_outputs), weights, the loss and, for classes, their codes."""
+    """Validated data: X, encoded targets (n_samples, n_outputs), weights, the loss and, for classes, their codes.
+
+    ``rows`` says which rows of X the targets and weights belong to, None that all of them do.
+    """
 
     X: Any
     y: Array
@@ -37,11 +40,13 @@ class Given:
     loss: str
     delta: float = 1.35
     strata: Index | None = None
+    rows: Index | None = None
 
-    def take(self, rows: Index) -> Given:
-        """Return some of the rows."""
-        strata = None if self.strata is None else self.strata[rows]
-        return Given(self.X[rows], self.y[rows], self.weight[rows], self.loss, self.delta, strata)
+    def take(self, which: Index) -> Given:
+        """Return some of the rows; X is not copied."""
+        strata = None if self.strata is None else self.strata[which]
+        rows = which if self.rows is None else self.rows[which]
+        return replace(self, y=self.y[which], weight=self.weight[which], strata=strata, rows=rows)
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,7 @@ def prepare(estimator: Any, given: Given, seed: int) -> Prepared:
         given = given.take(np.flatnonzero(given.weight > 0.0))
     training, held_out_rows = _split(estimator, given, seed) if estimator.early_stopping else (given, None)
     weight = _shares(training.weight)
-    columns = make_columns(training.X, weight, center=True, standardize=estimator.standardize)
+    columns = make_columns(training.X, weight, center=True, standardize=estimator.standardize, rows=training.rows)
     if columns.too_large.any():
         j = int(np.argmax(columns.too_large))
         name = j if names is None else repr(str(names[j]))
@@ -165,7 +170,7 @@ def _split(estimator: Any, given: Given, seed: int) -> tuple[Given, Given]:
 
 
 def _held_out(given: Given, problem: NetworkProblem, patience: int) -> HeldOut:
-    columns, X = problem.columns, given.X
+    columns, X = problem.columns, given.X if given.rows is None else given.X[given.rows]
 
     def rows(features: Index) -> Array:
         centre, scale = columns.centre[features], columns.scale[features]
