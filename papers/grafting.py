@@ -13,7 +13,7 @@ from typing import Any
 
 from papers._grafting import comparison_figures, comparison_report, irrelevant_report, paper
 from papers._grafting.algorithms import ALGORITHMS
-from papers._grafting.comparison import Run, compare, measure_times
+from papers._grafting.comparison import Choices, Run, choices_of, compare, measure_times
 from papers._grafting.irrelevant import Outcome, run_irrelevant
 from papers._grafting.problems import load_problems
 from papers._storage import Section, as_json, merged, some_of, stored
@@ -33,6 +33,9 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--instances", type=_count, help="or splits of data sets A to E (default 10; for times 3)")
     parser.add_argument(
         "--algorithms", type=some_of(tuple(ALGORITHMS)), help="some letters, with commas: the others' results stay"
+    )
+    parser.add_argument(
+        "--keep-choices", action="store_true", help="do not choose parameters again where a choice is stored"
     )
     parser.add_argument("--quick", action="store_true", help="few repetitions; stored only where --output says")
     parser.add_argument("--render", action="store_true", help="measure nothing: tables and figures from what is stored")
@@ -65,7 +68,8 @@ def measure_irrelevant(options: argparse.Namespace) -> Section:
 def measure_error(options: argparse.Namespace) -> Section:
     """Run the comparison of figure 3."""
     problems = load_problems()
-    runs = compare(problems.present, options.instances, options.n_jobs, options.algorithms)
+    known = _choices(options) if options.keep_choices else {}
+    runs = compare(problems.present, options.instances, options.n_jobs, options.algorithms, known)
     records = stored(runs) + _others("error", options)
     return {"instances": options.instances, "missing": problems.missing, "records": records}
 
@@ -73,18 +77,29 @@ def measure_error(options: argparse.Namespace) -> Section:
 def measure_time(options: argparse.Namespace) -> Section:
     """Run the timings of table 3."""
     problems = load_problems()
-    runs = measure_times(problems.present, options.timed, options.algorithms)
+    runs = measure_times(problems.present, options.timed, options.algorithms, _choices(options))
     records = stored(runs) + _others("time", options)
     return {"instances": options.timed, "missing": problems.missing, "records": records}
 
 
+def _choices(options: argparse.Namespace) -> Choices:
+    """Return the parameters that were chosen for the same instances in the comparison of errors."""
+    return choices_of(Run(**record) for record in _known("error", options))
+
+
 def _others(name: str, options: argparse.Namespace) -> list[Any]:
     """Return what is stored of algorithms that are not run this time."""
-    path = None if options.output is None else options.output / "grafting.json"
-    if options.algorithms is None or path is None or not path.exists():
+    if options.algorithms is None:
         return []
-    known = json.loads(path.read_text(encoding="utf-8")).get(name, {"records": []})
-    return [record for record in known["records"] if record["algorithm"] not in options.algorithms]
+    return [record for record in _known(name, options) if record["algorithm"] not in options.algorithms]
+
+
+def _known(name: str, options: argparse.Namespace) -> list[Any]:
+    """Return the records of an experiment that are stored where this run's will be."""
+    path = None if options.output is None else options.output / "grafting.json"
+    if path is None or not path.exists():
+        return []
+    return list(json.loads(path.read_text(encoding="utf-8")).get(name, {"records": []})["records"])
 
 
 MEASURE: Mapping[str, Callable[[argparse.Namespace], Section]] = {

@@ -1,6 +1,6 @@
 """Sections 4.2 to 4.4: every algorithm on every data set, by cross-validated and by the paper's parameters."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,24 +32,41 @@ class Run:
     steps: int | None
     selects: bool
     converged: bool = True
+    n_connections: int | None = None
 
 
-def compare(problems: Sequence[Problem], instances: int, n_jobs: int, keys: Iterable[str] | None = None) -> list[Run]:
-    """Run the algorithms (all, or those named) on fresh instances of every data set."""
-    chosen = [ALGORITHMS[key] for key in sorted(ALGORITHMS if keys is None else keys)]
+Choices = Mapping[tuple[str, str, int], Parameters]  # by algorithm, data set and instance
+NONE: Choices = {}
+
+
+def choices_of(runs: Iterable[Run]) -> Choices:
+    """Return the parameters that cross-validation chose."""
+    return {(run.algorithm, run.data_set, run.instance): run.parameters for run in runs if run.version == CHOSEN}
+
+
+def compare(
+    problems: Sequence[Problem], instances: int, n_jobs: int, keys: Iterable[str] | None = None, known: Choices = NONE
+) -> list[Run]:
+    """Run the algorithms (all, or those named) on fresh instances of every data set.
+
+    Parameters that are ``known`` from the same instances are not chosen again.
+    """
+    named = sorted(ALGORITHMS if keys is None else keys)
+    chosen = sorted((ALGORITHMS[key] for key in named), key=lambda algorithm: algorithm.same_as is not None)
     tasks = [(problem, i) for problem in reversed(problems) for i in range(instances)]  # the longest first
-    done = Parallel(n_jobs=n_jobs)(delayed(_run_all)(problem, i, chosen) for problem, i in tasks)
+    done = Parallel(n_jobs=n_jobs)(delayed(_run_all)(problem, i, chosen, known) for problem, i in tasks)
     runs = [run for task in done for run in task]
     return sorted(runs, key=lambda run: (run.data_set, run.algorithm, run.version, run.instance))
 
 
-def _run_all(problem: Problem, i: int, algorithms: Sequence[Algorithm]) -> list[Run]:
+def _run_all(problem: Problem, i: int, algorithms: Sequence[Algorithm], known: Choices) -> list[Run]:
     with threadpool_limits(1):
         split = problem.instance(i)
         choices: dict[str, Parameters] = {}
         runs = []
         for algorithm in algorithms:
-            choices[algorithm.key] = _choice(algorithm, split, choices, i)
+            before = known.get((algorithm.key, problem.name, i))
+            choices[algorithm.key] = _choice(algorithm, split, choices, i) if before is None else before
             versions = {CHOSEN: choices[algorithm.key], STATED: algorithm.stated[problem.name]}
             for version, parameters in versions.items():
                 runs.append(_run(algorithm, problem.name, i, version, split, parameters))
@@ -73,6 +90,7 @@ def _run(algorithm: Algorithm, data_set: str, i: int, version: str, split: Split
         steps=trained.steps,
         selects=trained.features is not None,
         converged=trained.converged,
+        n_connections=trained.n_connections,
     )
 
 
@@ -95,7 +113,9 @@ def _cross_validated_error(
     return wrong / len(split.y)
 
 
-def measure_times(problems: Sequence[Problem], instances: int, chosen: Iterable[str] | None = None) -> list[Run]:
+def measure_times(
+    problems: Sequence[Problem], instances: int, chosen: Iterable[str] | None = None, known: Choices = NONE
+) -> list[Run]:
     """Run the timed algorithms (all, or those named) one after the other, once they are compiled."""
     named = set(ALGORITHMS if chosen is None else chosen)
     keys = [key for key, algorithm in ALGORITHMS.items() if algorithm.timed and key in named]
@@ -104,4 +124,4 @@ def measure_times(problems: Sequence[Problem], instances: int, chosen: Iterable[
         for key in keys:
             if key not in {"c", "d"}:  # nothing of these is compiled
                 ALGORITHMS[key].train(split.X, split.y, ALGORITHMS[key].stated[problem.name])
-    return compare(problems, instances, 1, keys)
+    return compare(problems, instances, 1, keys, known)

@@ -18,6 +18,7 @@ _COLOURS = {
     "a": "#1f77b4",
     VARIANT: "#7fb3d9",
     "b": "#9467bd",
+    "b'": "#c5b0d5",
     "c": "#ff7f0e",
     "d": "#8c564b",
     "e": "#2ca02c",

@@ -8,6 +8,7 @@ from papers._grafting import paper
 from papers._grafting.comparison import Run
 
 VARIANT = "a'"  # (a) without prices
+NETWORK_VARIANT = "b'"  # (b) with trial fits and a floor
 Measure = Callable[[Run], float | None]
 
 
@@ -41,6 +42,11 @@ def error(run: Run) -> float:
 def n_features(run: Run) -> float | None:
     """Return the number of features, for algorithms that select."""
     return float(run.n_features) if run.selects else None
+
+
+def n_connections(run: Run) -> float | None:
+    """Return the number of connections from features to hidden units, for networks that grow."""
+    return run.n_connections
 
 
 def saliency(run: Run) -> float | None:

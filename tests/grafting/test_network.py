@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -114,6 +116,79 @@ def test_outliers_move_hubers_loss_less_than_squares():
         for loss in ("squared", "huber")
     }
     assert far["huber"] < 0.5 * far["squared"]
+
+
+# --- the paper's own rule ---
+
+
+def eq_9(model, X, y, l1, l0):
+    """Return ΔC of every candidate of a binary network by hand: rows are its units and a new one."""
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    W = np.zeros((len(model.units_), X.shape[1]))
+    W[model.connections_["unit"], model.connections_["feature"]] = model.connections_["strength"]
+    a = np.tanh(0.5 * (X @ (W / X.std(axis=0)).T + model.units_["bias"]))
+    d = -y / (1.0 + np.exp(y * model.decision_function(X))) / y.size
+    slope = np.vstack([(0.5 * (1.0 - a * a) * d[:, None]).T @ Z, 0.5 * d @ Z])
+    newest = abs(model.connections_["strength"][-1]) if len(model.connections_) else 1.0
+    change = l0 * ~model.support_ - newest * (np.abs(slope) - l1)
+    change[model.connections_["unit"], model.connections_["feature"]] = np.inf
+    return change
+
+
+@pytest.mark.parametrize("l0", [0.0, 0.01])
+def test_the_gradient_test_alone_decides_who_comes_in(l0, monkeypatch):
+    """Every connection is the one with the least ΔC of eq. 9, by what the network before it reports."""
+    monkeypatch.setattr("skgraft.grafting.network.model.gains", lambda *_: pytest.fail("a trial fit"))
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 5))
+    # a second feature that matters where the first decides little, and the other way round elsewhere
+    f = 3.0 * X[:, 0] + np.where(np.abs(X[:, 0]) < 0.7, 4.0, -0.7) * X[:, 1] + X[:, 2]
+    y = np.where(f + rng.logistic(size=300) > 0.0, 1, -1)
+    options = {"selection": "gradient", "l1": 1e-3, "l0": l0, "tol": 1e-9}
+    grown = [MLPGraftClassifier(max_connections=k, **options).fit(X, y) for k in range(1, 7)]
+    was_there = []
+    for k, (before, after) in enumerate(pairwise(grown), 1):
+        assert len(before.connections_) == k  # none left, so the last is the newest
+        unit, feature = np.divmod(np.argmin(eq_9(before, X, y, 1e-3, l0)), 5)
+        assert (unit, feature) == (after.connections_[-1]["unit"], after.connections_[-1]["feature"])
+        was_there.append(unit < len(before.units_))
+    assert 0 < sum(was_there) < 5
+
+
+def test_the_gradient_test_has_no_floor():
+    X, y = make_friedman1(200, n_features=8, noise=2.0, random_state=0)
+    least = {}
+    for selection in ("trial", "gradient"):
+        model = MLPGraftClassifier(selection=selection, l1=1e-4, l0=0.01).fit(X, y > np.median(y))
+        kinds = model.history_.column("kind")
+        falls = -np.diff(model.history_.column("objective"))[np.isin(kinds[1:], ["unit", "connection"])]
+        least[selection] = falls.min()
+    assert 0.0 < least["gradient"] < 0.1 * 0.01 <= least["trial"]
+
+
+@pytest.mark.parametrize("selection", ["trial", "gradient"])
+def test_growth_ends_where_nothing_that_was_tried_pays(selection):
+    """Also where connections of features already paid for are left: those are what the floor is for."""
+    X, y = make_friedman1(200, n_features=8, noise=2.0, random_state=0)
+    model = MLPGraftClassifier(selection=selection, l1=1e-4, l0=0.01).fit(X, y > np.median(y))
+    kinds = model.history_.column("kind").tolist()
+    assert "undo" in kinds
+    first = kinds.index("undo")
+    if selection == "gradient":
+        assert set(kinds[first + 1 :]) <= {"optimize"}
+    run = "".join("u" if kind == "undo" else "." for kind in kinds if kind != "optimize")
+    assert len(run) - len(run.rstrip("u")) <= 3
+    assert len(model.connections_) < 8 * len(model.units_)
+
+
+def test_the_gradient_test_serves_every_kind_of_target_and_limit():
+    X, y = make_friedman1(200, n_features=8, noise=0.5, random_state=0)
+    for model in fits(
+        X, y, selection="gradient", max_features=3, select_unit=2, keep=[6], n_restarts=2, random_state=0
+    ):
+        assert model.support_[6]
+        assert 1 < model.support_.sum() <= 3
+        assert (np.diff(model.history_.column("objective")) <= 0.0).all()
 
 
 # --- the criterion ---
@@ -380,6 +455,40 @@ def test_bad_parameters_are_named():
         MLPGraftClassifier().fit(X, y)
 
 
+# --- memory ---
+
+
+def extra_memory(model, X, y):
+    """Return what a fit needs at most beside X, in units of X."""
+    tracemalloc.start()
+    try:
+        model.fit(X, y)
+        return tracemalloc.get_traced_memory()[1] / X.nbytes
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_fit_needs_less_than_a_second_x(dtype, order):
+    rng = np.random.default_rng(0)
+    X = np.asarray(rng.normal(size=(6000, 1000)), dtype=dtype, order=order)
+    y = np.tanh(2.0 * X[:, 0]) + X[:, 1] * (X[:, 2] > 0.0) + 0.3 * rng.normal(size=6000)
+    some = {"max_connections": 6, "n_jobs": 1}
+    MLPGraftRegressor(**some).fit(X[:300], y[:300])  # what is imported and compiled is not counted
+    assert extra_memory(MLPGraftClassifier(**some), X, y > 0.0) < 1.0
+    assert extra_memory(MLPGraftRegressor(**some), X, y) < 1.0
+
+
+def test_rows_held_out_are_the_only_copy():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 1000))
+    y = X[:, 0] + X[:, 1] > 0.0
+    model = MLPGraftClassifier(early_stopping=True, random_state=0, max_connections=4, n_jobs=1)
+    model.fit(X[:300], y[:300])
+    assert extra_memory(model, X, y) < 1.0
+
+
 # --- control ---
 
 
@@ -412,6 +521,33 @@ def test_too_few_steps_are_told():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         MLPGraftRegressor().fit(X, y)
+
+
+def test_networks_with_many_weights_converge():
+    """Newton steps need many rounds on the first; the second has too many weights for them."""
+    X, y = make_friedman1(300, n_features=10, noise=0.5, random_state=1)
+    digits = load_digits(return_X_y=True)
+    for features, classes in ((X, np.digitize(y, np.quantile(y, [0.3, 0.6]))), (digits[0][:600], digits[1][:600])):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model = MLPGraftClassifier().fit(features, classes)
+        assert model.certificate_.converged
+
+
+def test_weights_that_do_not_reach_tol_are_told():
+    X, y = make_friedman1(60, n_features=5, random_state=0)
+    with pytest.warns(ConvergenceWarning, match=r"did not reach tol=1e-300: the largest violation left is \d"):
+        model = MLPGraftRegressor(tol=1e-300).fit(X, y)
+    assert not model.certificate_.converged
+
+
+@pytest.mark.parametrize("options", [{"effort": "newest"}, {"early_stopping": True}], ids=str)
+def test_where_weights_need_not_end_without_slope_nothing_is_told(options):
+    X, y = make_friedman1(120, n_features=5, noise=1.0, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = MLPGraftRegressor(random_state=0, **options).fit(X, y)
+    assert not model.certificate_.converged
 
 
 def test_progress_goes_to_standard_error(capsys):

@@ -461,3 +461,35 @@ def test_storage_decides_the_kind_of_columns_and_size_counts_stored_cells():
     assert isinstance(thin, SparseColumns)
     assert (dense.size, thin.size) == (25, 5)
     assert (dense.n_rows, dense.n_columns) == (thin.n_rows, thin.n_columns) == (5, 5)
+
+
+@pytest.mark.usefixtures("_size", "_pieces")
+@standardized
+@pytest.mark.parametrize(
+    "storage", ["c-float64", "c-float32", "f-float64", "f-float32", "strided-float64", "csc-float64"]
+)
+def test_chosen_rows_are_as_good_as_a_copy_of_them(storage, standardize):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, P)) * np.logspace(-3, 3, P) + rng.normal(size=P)
+    X[:, 4] = 7.0
+    X[:, 5] += 1e9
+    if storage in {"c-float64", "f-float64"} and standardize:
+        X[:, 6] *= 1e-200
+    X, rows = stored(X, storage), rng.permutation(N)[: N - 20]
+    weight, residual = rng.dirichlet(np.ones(rows.size)), rng.normal(size=(rows.size, 3))
+    some = np.array([6, 0, 5, 30])
+    chosen = make_columns(X, weight, center=True, standardize=standardize, rows=rows)
+    copied = make_columns(X[rows], weight, center=True, standardize=standardize)
+    assert (chosen.n_rows, chosen.n_columns) == (rows.size, P)
+    scale = np.abs(copied.gradient(residual)) + np.abs(copied.length)[:, None]
+    for one, two in (
+        (chosen.centre, copied.centre),
+        (chosen.scale, copied.scale),
+        (chosen.length, copied.length),
+        (chosen.squares(weight), copied.squares(weight)),
+        (chosen.gradient(residual) / scale.clip(1e-300), copied.gradient(residual) / scale.clip(1e-300)),
+        (chosen.gradient_of(some, residual), chosen.gradient(residual)[some]),
+    ):
+        assert_allclose(one, two, rtol=1e-9, atol=1e-9)
+    if isinstance(chosen, DenseColumns):
+        assert_allclose(chosen.take(some), copied.take(some), rtol=1e-9, atol=1e-9)

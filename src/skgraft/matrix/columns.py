@@ -74,13 +74,15 @@ class Block(Protocol):
         """Return the standardised columns as the rows of an array."""
 
 
-def make_columns(X: Any, weight: Array, *, center: bool, standardize: bool) -> DenseColumns | SparseColumns:
+def make_columns(
+    X: Any, weight: Array, *, center: bool, standardize: bool, rows: NDArray[np.intp] | None = None
+) -> DenseColumns | SparseColumns:
     """Wrap a validated X.
 
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_rows, n_columns)
-        float32 or float64; it is neither copied nor changed.
+        float32 or float64; it is neither copied, unless it is sparse and ``rows`` are given, nor changed.
     weight : ndarray of shape (n_rows,)
         Sample weights that sum to one, for means and standard deviations.
     center : bool
@@ -88,6 +90,8 @@ def make_columns(X: Any, weight: Array, *, center: bool, standardize: bool) -> D
         products accurate, and problems well conditioned, when a mean is large.
     standardize : bool
         Divide columns by their standard deviation, or by their root mean square where there is no intercept.
+    rows : ndarray of int, optional
+        The rows of X that count, in the order in which they do; by default all.
 
     Examples
     --------
@@ -97,5 +101,5 @@ def make_columns(X: Any, weight: Array, *, center: bool, standardize: bool) -> D
     array([2., 0.])
     """
     if sparse.issparse(X):
-        return SparseColumns(X, weight, center=center, standardize=standardize)
-    return DenseColumns(X, weight, center=center, standardize=standardize)
+        return SparseColumns(X if rows is None else X[rows], weight, center=center, standardize=standardize)
+    return DenseColumns(X, weight, center=center, standardize=standardize, rows=rows)

@@ -21,14 +21,17 @@ SAFE_SQUARES = (1e-250, 1e250)  # outside, a variance may have lost digits by un
 
 
 class DenseColumns:
-    """Columns of a dense array."""
+    """Columns of a dense array, or of some of its rows in another order, which are gathered block by block."""
 
     is_sparse = False
 
-    def __init__(self, X: NDArray[Any], weight: Array, *, center: bool, standardize: bool) -> None:
+    def __init__(
+        self, X: NDArray[Any], weight: Array, *, center: bool, standardize: bool, rows: Index | None = None
+    ) -> None:
         self.X = X
-        self.n_rows, self.n_columns = X.shape
-        self.size = X.size
+        self._rows = rows
+        self.n_rows, self.n_columns = X.shape[0] if rows is None else rows.size, X.shape[1]
+        self.size = self.n_rows * self.n_columns
         with np.errstate(invalid="ignore", over="ignore"):
             mean, deviation = self._moments(weight)
         self.finite = bool(np.isfinite(mean).all() and (weight > 0.0).all())
@@ -47,7 +50,7 @@ class DenseColumns:
         g -= np.outer(self.centre, residual.sum(axis=0))
         for part in _parts(self._offset.size, self.n_rows):
             columns = self._offset[part]
-            g[columns] = (self.X[:, columns].astype(np.float64) - self.centre[columns]).T @ residual
+            g[columns] = (self._cells(columns) - self.centre[columns]).T @ residual
         g /= self.scale[:, None]
         g[self.constant] = 0.0
         return g
@@ -55,7 +58,7 @@ class DenseColumns:
     def gradient_of(self, columns: Index, residual: Array) -> Array:
         """Return the product of some standardised columns with the residual."""
         g = np.empty((columns.size, residual.shape[1]))
-        if self.size > COMPILED_CELLS and self.X.flags.f_contiguous:
+        if self.size > COMPILED_CELLS and self.X.flags.f_contiguous and self._rows is None:
             from skgraft.matrix._kernels import dense_gradient_of
 
             XT, R = self.X.T, np.ascontiguousarray(residual.T)
@@ -66,12 +69,12 @@ class DenseColumns:
             share_columns(multiply, columns.size, g.size * self.n_rows)
         else:
             for part in _parts(columns.size, self.n_rows):
-                g[part] = self.X[:, columns[part]].astype(np.float64).T @ residual
+                g[part] = self._cells(columns[part]).T @ residual
         g -= np.outer(self.centre[columns], residual.sum(axis=0))
         far = np.flatnonzero(np.isin(columns, self._offset))
         for part in _parts(far.size, self.n_rows):
             some = columns[far[part]]
-            g[far[part]] = (self.X[:, some].astype(np.float64) - self.centre[some]).T @ residual
+            g[far[part]] = (self._cells(some) - self.centre[some]).T @ residual
         g /= self.scale[columns, None]
         g[self.constant[columns]] = 0.0
         return g
@@ -83,11 +86,11 @@ class DenseColumns:
 
     def squares(self, weight: Array) -> Array:
         """Return the weighted sum of squares of every standardised column."""
-        out = np.empty(self.n_columns)
-        for part in _parts(self.n_columns, self.n_rows):
-            block = self.X[:, part].astype(np.float64) - self.centre[part]
-            out[part] = weight @ (block * block)
-        out /= self.scale**2
+        out = np.zeros(self.n_columns)
+        for rows, columns, block in self._blocks():
+            np.subtract(block, self.centre[columns], out=block)
+            np.divide(block, self.scale[columns], out=block)  # first: the square of a scale may be no float
+            out[columns] += weight[rows] @ np.multiply(block, block, out=block)
         out[self.constant] = 0.0
         return out
 
@@ -99,7 +102,8 @@ class DenseColumns:
         """Return standardised columns as rows of a float64 array, a new one unless ``out`` is given."""
         rows = np.empty((columns.size, self.n_rows)) if out is None else out
         for at, column in enumerate(columns.tolist()):
-            np.subtract(self.X[:, column], self.centre[column], out=rows[at])
+            cells = self.X[:, column] if self._rows is None else self.X[self._rows, column]
+            np.subtract(cells, self.centre[column], out=rows[at])
         if (self.scale[columns] != 1.0).any():
             rows /= self.scale[columns, None]
         rows[self.constant[columns]] = 0.0
@@ -109,10 +113,29 @@ class DenseColumns:
         """Return standardised columns as the rows of a new array."""
         return self.take(columns)
 
+    def _cells(self, columns: Any) -> Array:
+        """Return some columns as they are, a new array of float64."""
+        if self._rows is None:
+            return self.X[:, columns].astype(np.float64)
+        if self.X.flags.f_contiguous:  # where rows of a block are gathered hundred times slower than columns
+            return np.take(self.X.T[columns], self._rows, axis=1).astype(np.float64, copy=False).T
+        return np.take(self.X[:, columns], self._rows, axis=0).astype(np.float64, copy=False)
+
+    def _blocks(self) -> Iterator[tuple[slice, slice, Array]]:
+        """Yield all cells in new arrays of float64 with their rows and columns, along the way they are stored."""
+        everything = slice(None)
+        if self.X.flags.c_contiguous:
+            for part in _parts(self.n_rows, self.n_columns):
+                some = self.X[part if self._rows is None else self._rows[part]]
+                yield part, everything, some.astype(np.float64, copy=self._rows is None)
+            return
+        for part in _parts(self.n_columns, self.n_rows):
+            yield everything, part, self._cells(part)
+
     def _raw_gradient(self, residual: Array) -> Array:
-        if self.X.dtype == np.float64:
+        if self.X.dtype == np.float64 and self._rows is None:
             return np.asarray(self.X.T @ residual)
-        if self.X.flags.f_contiguous and self.size > COMPILED_CELLS:
+        if self.X.flags.f_contiguous and self.size > COMPILED_CELLS and self._rows is None:
             from skgraft.matrix._kernels import dense_gradient
 
             out = np.empty((self.n_columns, residual.shape[1]))
@@ -120,12 +143,8 @@ class DenseColumns:
             share_columns(lambda a, e: dense_gradient(XT[a:e], R, out[a:e]), self.n_columns, out.size * self.n_rows)
             return out
         g = np.zeros((self.n_columns, residual.shape[1]))
-        if self.X.flags.c_contiguous:  # blocks of rows are contiguous there
-            for part in _parts(self.n_rows, self.n_columns):
-                g += self.X[part].astype(np.float64).T @ residual[part]
-            return g
-        for part in _parts(self.n_columns, self.n_rows):
-            g[part] = self.X[:, part].astype(np.float64).T @ residual
+        for rows, columns, block in self._blocks():
+            g[columns] += block.T @ residual[rows]
         return g
 
     def _moments(self, weight: Array) -> tuple[Array, Array]:
@@ -133,8 +152,17 @@ class DenseColumns:
         flags = self.X.flags
         if self.size <= COMPILED_CELLS or not (weight > 0.0).all() or not (flags.c_contiguous or flags.f_contiguous):
             return self._plain_moments(weight, np.arange(self.n_columns))
+        mean, variance = self._compiled_moments(weight) if self._rows is None else self._gathered_moments(weight)
+        deviation = np.sqrt(variance)
+        low, high = SAFE_SQUARES
+        unsafe = np.flatnonzero(~((variance >= low) & (variance <= high)))
+        mean[unsafe], deviation[unsafe] = self._plain_moments(weight, unsafe)
+        return mean, deviation
+
+    def _compiled_moments(self, weight: Array) -> tuple[Array, Array]:
         from skgraft.matrix._kernels import column_moments, row_moments
 
+        flags = self.X.flags
         mean, variance = np.empty(self.n_columns), np.empty(self.n_columns)
         X, XT = self.X, self.X.T
 
@@ -145,18 +173,26 @@ class DenseColumns:
                 column_moments(XT[a:e], weight, 0, mean[a:e], variance[a:e])
 
         share_columns(add_up, self.n_columns, 2.0 * self.size)
-        deviation = np.sqrt(variance)
-        low, high = SAFE_SQUARES
-        unsafe = np.flatnonzero(~((variance >= low) & (variance <= high)))
-        mean[unsafe], deviation[unsafe] = self._plain_moments(weight, unsafe)
-        return mean, deviation
+        return mean, variance
+
+    def _gathered_moments(self, weight: Array) -> tuple[Array, Array]:
+        assert self._rows is not None  # noqa: S101 -- else they are compiled
+        first = self.X[self._rows[0]].astype(np.float64)  # near the others, so large offsets leave no rounding in sums
+        shift, variance = np.zeros(self.n_columns), np.zeros(self.n_columns)
+        for rows, columns, block in self._blocks():
+            shift[columns] += weight[rows] @ np.subtract(block, first[columns], out=block)
+        for rows, columns, block in self._blocks():
+            np.subtract(block, first[columns], out=block)
+            np.subtract(block, shift[columns], out=block)
+            variance[columns] += weight[rows] @ np.multiply(block, block, out=block)
+        return first + shift, variance
 
     def _plain_moments(self, weight: Array, columns: Index) -> tuple[Array, Array]:
         """Return means and deviations of some columns, whatever the size of their numbers."""
         mean, deviation = np.empty(columns.size), np.empty(columns.size)
         counted = int(np.argmax(weight > 0.0))
         for part in _parts(columns.size, self.n_rows):
-            block = self.X[:, columns[part]].astype(np.float64)
+            block = self._cells(columns[part])
             first = block[counted].copy()
             block -= first  # exact for nearby numbers, so large offsets leave no rounding in the sums
             block[weight == 0.0] = 0.0

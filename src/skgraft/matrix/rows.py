@@ -14,14 +14,15 @@ from scipy import sparse
 
 Array = NDArray[np.float64]
 Bits = NDArray[np.uint64]
+Index = NDArray[np.intp]
 
-MOST_CELLS = 10**7  # beyond it a second copy of X costs more than its last digits are worth
-CELLS_AT_ONCE = 2**18
+MOST_CELLS = 10**7  # beyond it hashing and gathering rows cost more than their last digits are worth
+CELLS_AT_ONCE = 2**15
 GOLDEN, ONE = np.uint64(0x9E3779B97F4A7C15), np.uint64(1)
 
 
-def merge_rows(X: Any, y: NDArray[Any], weight: Array) -> tuple[Any, NDArray[Any], Array]:
-    """Return the rows that count, every one once, in the order of their hashes; very large data as they are.
+def merge_rows(X: Any, y: NDArray[Any], weight: Array) -> tuple[Index | None, Array]:
+    """Return which rows count, every one once, in the order of their hashes; None for very large data.
 
     Rows are told apart by hashes of 128 bits, which do not depend on how X is stored.  Their order comes from a third
     hash that does not depend on the order of the columns either.
@@ -37,11 +38,13 @@ def merge_rows(X: Any, y: NDArray[Any], weight: Array) -> tuple[Any, NDArray[Any
 
     Returns
     -------
-    X, y, weight
-        Those of the rows that remain.
+    rows : ndarray of int or None
+        The rows that remain, None if all of them do as they are.
+    weight : ndarray
+        Their weights, those of equal rows added up.
     """
     if (X.nnz if sparse.issparse(X) else X.size) > MOST_CELLS:
-        return X, y, weight
+        return None, weight
     counted = np.flatnonzero(weight > 0.0)
     hashes = _hashes(X, np.asarray(y, np.float64))[:, counted]
     order = np.lexsort(hashes)  # by the last first
@@ -49,14 +52,13 @@ def merge_rows(X: Any, y: NDArray[Any], weight: Array) -> tuple[Any, NDArray[Any
     new[1:] = (np.diff(hashes[:, order]) != 0).any(axis=0)
     order = counted[order]
     together = np.asarray(np.bincount(np.cumsum(new) - 1, weight[order]), np.float64)
-    kept = order[new]
-    return X[kept], y[kept], together
+    return order[new], together
 
 
 def _hashes(X: Any, y: Array) -> Bits:
     """Return three hashes of every row, sums of random numbers for its cells; zeros have none."""
     own = _scramble(_bits(y) + GOLDEN)
-    of_cells = _sparse_sums(X.tocsr()) if sparse.issparse(X) else _dense_sums(X)
+    of_cells = _sparse_sums(X) if sparse.issparse(X) else _dense_sums(X)
     return np.asarray(of_cells + np.stack([own, _scramble(own + ONE), own]))
 
 
@@ -72,10 +74,15 @@ def _dense_sums(X: NDArray[Any]) -> Bits:
 
 
 def _sparse_sums(X: Any) -> Bits:
-    cells = _of_cells(_bits(X.data), X.indices.astype(np.uint64) + ONE)
-    # differences of running sums are right although these overflow
-    running = np.concatenate([np.zeros((3, 1), np.uint64), np.cumsum(cells, axis=1, dtype=np.uint64)], axis=1)
-    return np.asarray(running[:, X.indptr[1:]] - running[:, X.indptr[:-1]])
+    sums = np.zeros((3, X.shape[0]), np.uint64)
+    for a in range(0, X.nnz, CELLS_AT_ONCE):
+        at = np.arange(a, min(a + CELLS_AT_ONCE, X.nnz))
+        outer, inner = np.searchsorted(X.indptr, at, side="right") - 1, X.indices[at]
+        rows, columns = (outer, inner) if X.format == "csr" else (inner, outer)
+        cells = _of_cells(_bits(X.data[at]), columns.astype(np.uint64) + ONE)
+        for its, own in zip(sums, cells, strict=True):
+            np.add.at(its, rows, own)
+    return sums
 
 
 def _of_cells(bits: Bits, columns: Bits) -> Bits:

@@ -13,6 +13,8 @@ from skgraft.grafting.network.wiring import Network
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
+BLOCK_CELLS = 1 << 18  # cells of a Jacobian that is held at a time
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -25,7 +27,7 @@ class Rows:
     residual: Array  # dL/df
     curvature: Curvature
 
-    def take(self, which: Index, weight: float) -> Rows:
+    def take(self, which: Index | slice, weight: float) -> Rows:
         """Return some samples, each counting ``weight`` times."""
         factor = self.curvature.factor
         return Rows(
@@ -38,6 +40,25 @@ class Rows:
                 weight * self.curvature.diagonal[which], None if factor is None else np.sqrt(weight) * factor[which]
             ),
         )
+
+
+def summed_derivatives(
+    net: Network, rows: Rows, which: Index | None, weight: float, *, outputs: bool
+) -> tuple[Array, Array]:
+    """Return :func:`second_derivatives` over some samples, each counting ``weight`` times, added up block by block.
+
+    ``which`` is None for all samples.
+    """
+    width = net.n_connections + (3 + net.n_outputs) * net.n_units + 1
+    step, count = max(1, BLOCK_CELLS // width), rows.a.shape[1] if which is None else which.size
+    hessian: Array | float = 0.0
+    gauss_newton: Array | float = 0.0
+    for first in range(0, max(count, 1), step):
+        part = slice(first, first + step)
+        some = rows.take(part if which is None else which[part], weight)
+        whole, never_indefinite = second_derivatives(net, some, outputs=outputs)
+        hessian, gauss_newton = hessian + whole, gauss_newton + never_indefinite
+    return np.asarray(hessian), np.asarray(gauss_newton)
 
 
 def second_derivatives(net: Network, rows: Rows, *, outputs: bool) -> tuple[Array, Array]:

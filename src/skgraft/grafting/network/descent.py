@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from skgraft.criterion.penalties import Penalty
-from skgraft.grafting.network.curvature import Rows, second_derivatives
+from skgraft.grafting.network.curvature import Rows, summed_derivatives
 from skgraft.grafting.network.problem import NetworkProblem
 from skgraft.grafting.network.wiring import Network, gradient, pack, scores, slopes, unpack
 from skgraft.grafting.orthant import OrthantMemory, orthant_step, pseudo_gradient
@@ -89,7 +89,7 @@ class Descent:
         ``movable`` says which free weights may move, in the order of :func:`pack`; by default all.
         """
         problem, net = self._problem, point.net
-        if self._is_too_large(net):
+        if self.is_too_large(net):
             return self._limited_memory(point, rows, LIMITED_MEMORY_STEPS * steps, tol / LIMITED_MEMORY_STEPS, movable)
         part = penalty_of(problem, net)
         damping = self.damping
@@ -106,8 +106,8 @@ class Descent:
         self.damping = min(max(damping, SMALLEST_DAMPING), LARGEST_DAMPING)
         return point
 
-    def _is_too_large(self, net: Network) -> bool:
-        """Whether second derivatives would cost too much."""
+    def is_too_large(self, net: Network) -> bool:
+        """Whether second derivatives would cost too much, so that steps are limited-memory ones."""
         free = self._problem.free_outputs
         size = net.n_outputs + net.n_connections + net.n_units + (net.v.size if free else 0)
         samples = min(HESSIAN_ROWS, self._problem.target.weight.size)
@@ -181,22 +181,23 @@ class Descent:
         g = gradient(net, rows, point.a, residual, back, outputs=problem.free_outputs)
         curvature = target.loss.curvature(point.f, target.y, target.weight)
         sample = Rows(rows, point.a, rise, back, residual, curvature)
-        hessian, gauss_newton = second_derivatives(net, self._telling(sample), outputs=problem.free_outputs)
+        which, weight = self._telling(sample)
+        hessian, gauss_newton = summed_derivatives(net, sample, which, weight, outputs=problem.free_outputs)
         diagonal = np.diag_indices_from(hessian)
         hessian[diagonal] += part.ridge
         gauss_newton[diagonal] += part.ridge
         return pseudo_gradient(g, theta, part), hessian, gauss_newton
 
-    def _telling(self, sample: Rows) -> Rows:
-        """Leave out samples that say next to nothing of the second derivatives, or too many of them."""
+    def _telling(self, sample: Rows) -> tuple[Index | None, float]:
+        """Return samples that say enough of the second derivatives (None: all), and how often each of them counts."""
         weight = self._problem.target.weight
         curvature = np.abs(sample.curvature.diagonal).max(axis=1)
         tells = np.abs(sample.residual).max(axis=1) + curvature > NEGLIGIBLE * weight
         which = np.flatnonzero(tells)
         if which.size > HESSIAN_ROWS:
             kept = which[np.linspace(0, which.size - 1, HESSIAN_ROWS).astype(np.intp)]
-            return sample.take(kept, float(weight[which].sum() / weight[kept].sum()))
-        return sample if weight[which].sum() > 0.8 else sample.take(which, 1.0)
+            return kept, float(weight[which].sum() / weight[kept].sum())
+        return None if weight[which].sum() > 0.8 else which, 1.0
 
     def _limited_memory(self, point: Point, rows: Array, steps: int, tol: float, movable: Mask | None) -> Point:
         """Take orthant-wise quasi-Newton steps (Andrew and Gao 2007)."""
@@ -208,8 +209,8 @@ class Descent:
         seen: list[Point] = []
 
         def value(new: Array) -> float:
-            seen.append(evaluate(problem, unpack(point.net, new, outputs=outputs), rows))
-            return seen[-1].value
+            seen[:] = [evaluate(problem, unpack(point.net, new, outputs=outputs), rows)]
+            return seen[0].value
 
         for at in range(steps):
             slope = pseudo_gradient(g, theta, part)
@@ -221,10 +222,9 @@ class Descent:
                 break
             first = min(1.0, STEP_LIMIT / reach) if at else min(1.0, 1.0 / reach)
             new = orthant_step(theta, slope, direction, part, point.value, value, first)
-            if new is theta or not seen[-1].value < point.value:
+            if new is theta or not seen[0].value < point.value:
                 break
-            fall, point = point.value - seen[-1].value, seen[-1]
-            seen.clear()
+            fall, point = point.value - seen[0].value, seen[0]
             after = loss_gradient(problem, point, rows)
             memory.add(names, new - theta, after - g + part.ridge * (new - theta))
             theta, g = new, after

@@ -26,6 +26,7 @@ from skgraft.tables.table import read_new, read_training, sample_weights
 from skgraft.tables.targets import read_classes
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]
 
 _NON_NEGATIVE = Interval(Real, 0, None, closed="left")
 _AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
@@ -49,6 +50,7 @@ _CONSTRAINTS: dict[str, Any] = {
     "max_units": [None, _AT_LEAST_ONE, StrOptions({"auto"})],
     "max_connections": [None, _AT_LEAST_ONE],
     "effort": [StrOptions(set(EFFORTS))],
+    "selection": [StrOptions({"trial", "gradient"})],
     "select_unit": [StrOptions({"auto"}), _AT_LEAST_ONE],
     "on_increase": [StrOptions({"stop", "next"})],
     "screen": [StrOptions({"linear", "quadratic"})],
@@ -77,9 +79,10 @@ class _GraftedNetwork(SelectorMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def _arranged(self, X: Any, y: NDArray[Any], weight: Array) -> tuple[Any, NDArray[Any], Array]:
+    def _arranged(self, X: Any, y: NDArray[Any], weight: Array) -> tuple[Index | None, NDArray[Any], Array]:
         """Return the rows in an order of their own; as they are where some are held out, which their order decides."""
-        return (X, y, weight) if self.early_stopping else merge_rows(X, y, weight)
+        rows, weight = (None, weight) if self.early_stopping else merge_rows(X, y, weight)
+        return rows, y if rows is None else y[rows], weight
 
     def _grow(self, given: Given) -> None:
         """Grow the network and set every fitted attribute that classes and numbers share."""
@@ -159,6 +162,7 @@ class MLPGraftClassifier(ClassProbabilities, _GraftedNetwork):
     Every step weighs, for every feature, a new hidden unit and a new connection to each unit that is there, by the
     derivative of C; solves the most promising in earnest with everything else fixed; lets the best come in,
     re-optimises all weights and prunes those back at zero.  A step that does not lower C by ``min_gain`` is undone.
+    The trial fits and ``min_gain`` are not in the paper; ``selection="gradient"`` goes without them.
     The criterion is not convex: the result is a local minimum.  Biases are not penalised.
 
     Parameters
@@ -205,6 +209,16 @@ class MLPGraftClassifier(ClassProbabilities, _GraftedNetwork):
         How hard to re-optimise between steps: up to three damped Newton steps on all weights; one; the newest
         weight and the biases only; a network fully connected from the start, from random weights; one weight at a
         time, the worst first.  All but ``"newest"`` end with a re-optimisation of all weights.
+    selection : {"trial", "gradient"}, default="trial"
+        What decides who comes in.  ``"trial"``: the true gain of the few candidates that the gradient test puts first,
+        each solved with everything else fixed.  ``"gradient"``: the paper's rule, the gradient test alone.  The
+        candidate with the least of ::
+
+            ΔC = l0·cost·[its bag is not paid for] - |w'| (|dL/dw| - a_j l1 - a_j l2 |w'|)        (eq. 9 of [1]_)
+
+        comes in from zero, w' being the weight that came in last; all weights are re-optimised to the end;
+        and the first step that does not lower C is undone and ends growth.  ``min_gain="auto"`` is then 0,
+        ``select_unit="auto"`` one, and there is no search for even effects, which have no gradient.
     select_unit : int or "auto", default="auto"
         How many connections or units come in at a time; ``"auto"`` is one for two classes and up to eight
         features that are not alike for more.
@@ -215,7 +229,8 @@ class MLPGraftClassifier(ClassProbabilities, _GraftedNetwork):
     min_gain : float or "auto", default="auto"
         By how much a step must lower C beyond the prices.  Connections of a feature already paid for are free, and
         would go on coming in to fit noise.  ``"auto"`` is 0.1·l0 for logistic and squared hinge loss and 0.04·l0
-        for multinomial loss; 2·l0 where connections come in all together; 0 with ``early_stopping``.
+        for multinomial loss; 2·l0 where connections come in all together; 0 with ``early_stopping`` and with
+        ``selection="gradient"``.
     early_stopping : bool, default=False
         Hold out rows, stop when ``n_iter_no_change`` steps did not lower the loss on them, and return the
         network that had the least.
@@ -324,6 +339,7 @@ class MLPGraftClassifier(ClassProbabilities, _GraftedNetwork):
         max_units: int | str | None = "auto",
         max_connections: int | None = None,
         effort: str = "full",
+        selection: str = "trial",
         select_unit: int | str = "auto",
         on_increase: str = "stop",
         screen: str = "linear",
@@ -357,6 +373,7 @@ class MLPGraftClassifier(ClassProbabilities, _GraftedNetwork):
         self.max_units = max_units
         self.max_connections = max_connections
         self.effort = effort
+        self.selection = selection
         self.select_unit = select_unit
         self.on_increase = on_increase
         self.screen = screen
@@ -398,8 +415,9 @@ class MLPGraftClassifier(ClassProbabilities, _GraftedNetwork):
         self.classes_ = classes
         self._loss = resolve_loss(self.loss, "classes", n_classes=classes.size)
         self.loss_ = self._loss.name
-        X, codes, weight = self._arranged(X, codes, weight)
-        self._grow(Given(X, self._loss.encode(codes, classes.size), weight, self._loss, strata=codes))
+        rows, codes, weight = self._arranged(X, codes, weight)
+        target = self._loss.encode(codes, classes.size)
+        self._grow(Given(X, target, weight, self._loss, strata=codes, rows=rows))
         return self
 
 
@@ -424,10 +442,10 @@ class MLPGraftRegressor(RegressorMixin, _GraftedNetwork):
         As for the classifier; ``"auto"`` is ``"unit"`` and ``"one"``, which measure better.
     penalty_weights, feature_costs, groups, keep, max_features, max_cost, max_units, max_connections
         What features cost, which are in, and how large the network may become.
-    effort, select_unit, on_increase
+    effort, selection, select_unit, on_increase
         How to grow.
     screen : {"linear", "quadratic"}, default="quadratic"
-        Whether to look for even effects, too.
+        Whether to look for even effects, too; with ``selection="gradient"`` they are not looked for.
     min_gain : float or "auto", default="auto"
         As for the classifier; ``"auto"`` is 0.02·l0 for all three losses, 2·l0 where connections come in all together.
     early_stopping, validation_fraction, n_iter_no_change, n_restarts, standardize
@@ -489,6 +507,7 @@ class MLPGraftRegressor(RegressorMixin, _GraftedNetwork):
         max_units: int | str | None = "auto",
         max_connections: int | None = None,
         effort: str = "full",
+        selection: str = "trial",
         select_unit: int | str = "auto",
         on_increase: str = "stop",
         screen: str = "quadratic",
@@ -522,6 +541,7 @@ class MLPGraftRegressor(RegressorMixin, _GraftedNetwork):
         self.max_units = max_units
         self.max_connections = max_connections
         self.effort = effort
+        self.selection = selection
         self.select_unit = select_unit
         self.on_increase = on_increase
         self.screen = screen
@@ -562,10 +582,10 @@ class MLPGraftRegressor(RegressorMixin, _GraftedNetwork):
         self._loss = resolve_loss(self.loss, "numbers", delta=self.delta)
         self.loss_ = self._loss.name
         self._loss.require_target(y, weight)
-        X, y, weight = self._arranged(X, y, weight)
+        rows, y, weight = self._arranged(X, y, weight)
         self._offset, self._unit = _moments(y, weight) if self._loss.scalable else (0.0, 1.0)
         target = (y - self._offset) / self._unit
-        self._grow(Given(X, target[:, None], weight, self._loss.rescaled(self._unit)))
+        self._grow(Given(X, target[:, None], weight, self._loss.rescaled(self._unit), rows=rows))
         return self
 
     def __sklearn_tags__(self) -> Tags:

@@ -45,6 +45,7 @@ class Controls:
     """How to fit: everything that is not part of the criterion."""
 
     effort: str = "full"
+    selection: str = "trial"
     select_unit: int | str = "auto"
     on_increase: str = "stop"
     min_gain: float = 0.0
@@ -55,6 +56,11 @@ class Controls:
     callback: Callable[[Record], Any] | None = None
     held_out: HeldOut | None = None
     seed: int = 0
+
+    @property
+    def stationary(self) -> bool:
+        """Whether the weights are to end without slope: not where held-out rows choose among steps on the way."""
+        return self.effort != "newest" and self.held_out is None
 
 
 @dataclass(frozen=True)
@@ -94,26 +100,37 @@ class Watch:
         return asked or self.enough
 
 
+@dataclass(frozen=True)
+class Ended:
+    """A network, what to warn of, if anything, and whether the user ended its growth."""
+
+    fit: NetworkFit
+    warning: str | None
+    by_user: bool
+
+
 def fit_network(problem: NetworkProblem, controls: Controls) -> NetworkFit:
-    """Grow a network, from as many starts as asked for, and return the one with the least criterion."""
-    best: NetworkFit | None = None
+    """Grow a network, from as many starts as asked for, and return the one with the least criterion.
+
+    Warns if that one did not converge, or if the user interrupted.
+    """
+    ends: list[Ended] = []
     for restart in range(controls.n_restarts):
         rng = np.random.default_rng([controls.seed, restart])
-        fit, ended = _fit_once(problem, controls, rng, random=restart > 0)
-        if best is None or fit.objective < best.objective:
-            best = fit
-        if ended:
+        ends.append(_fit_once(problem, controls, rng, random=restart > 0))
+        if ends[-1].by_user:
             break
-    assert best is not None  # noqa: S101 -- n_restarts is at least one
-    return best
+    best = min(ends, key=lambda end: end.fit.objective)
+    warning = ends[-1].warning if ends[-1].by_user else best.warning
+    if warning is not None:
+        warnings.warn(warning, ConvergenceWarning, stacklevel=5)
+    return best.fit
 
 
-def _fit_once(
-    problem: NetworkProblem, controls: Controls, rng: np.random.Generator, *, random: bool
-) -> tuple[NetworkFit, bool]:
-    """Grow one network; returns it and whether the user ended the fit."""
+def _fit_once(problem: NetworkProblem, controls: Controls, rng: np.random.Generator, *, random: bool) -> Ended:
+    """Grow one network."""
     fall = max(LEAST_FALL, FALL_SHARE * controls.min_gain)
-    model = NetworkModel(problem, fall, rng if random else None)
+    model = NetworkModel(problem, fall, rng if random else None, by_gradient=controls.selection == "gradient")
     watch = Watch(model, controls)
     monitor = Monitor(callback=watch, verbose=controls.verbose, name="network")
     settings = _settings(problem, controls, model)
@@ -134,11 +151,22 @@ def _fit_once(
     if watch.best is not None:
         model.restore(watch.best)
     fit = _result(model, controls, monitor.history, tuple(watch.losses), finished=finished)
+    stopped = monitor.stopped and not watch.enough
     if interrupted:
-        _warn("Interrupted: this is the best network so far.")
-    elif not finished and not monitor.stopped:
-        _warn(f"The network still grew after max_iter={controls.max_iter} steps. Raise max_iter, l0 or min_gain.")
-    return fit, interrupted or (monitor.stopped and not watch.enough)
+        return Ended(fit, "Interrupted: this is the best network so far.", by_user=True)
+    return Ended(fit, None if stopped else _what_is_left(fit, controls, finished=finished), by_user=stopped)
+
+
+def _what_is_left(fit: NetworkFit, controls: Controls, *, finished: bool) -> str | None:
+    """Return what keeps a network from being a local minimum, None if nothing does or none was looked for."""
+    if not finished:
+        return f"The network still grew after max_iter={controls.max_iter} steps. Raise max_iter, l0 or min_gain."
+    if fit.certificate.converged or not controls.stationary:
+        return None
+    return (
+        f"The weights did not reach tol={controls.tol:g}: the largest violation left is "
+        f"{fit.certificate.kkt_violation:.1e}. Raise tol or l1, or lower max_units or max_connections."
+    )
 
 
 def _settings(problem: NetworkProblem, controls: Controls, model: NetworkModel) -> Settings:
@@ -174,10 +202,6 @@ def _conclude(model: NetworkModel, settings: Settings, monitor: Monitor) -> None
     model.prune(generous=False)
     if model.objective() < before:
         monitor.record(model, "optimize")
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, ConvergenceWarning, stacklevel=6)
 
 
 def _result(

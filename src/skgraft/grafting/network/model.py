@@ -24,8 +24,10 @@ ATTEMPTS = 3  # candidates that are tried before a step counts as one that nothi
 SMALLEST_SIZE, LARGEST_SIZE = 0.05, 5.0  # of a new weight, as eq. 9 expects it
 ALIKE = 0.7  # correlation beyond which two features do not come in together
 COMPARABLE = 0.3  # share of the best one's gain that its companions must bring
+STEPS_FROM_ZERO = 50  # of "full" where no trial fit tells where a new weight starts
 STEPS = {"full": 3, "light": 1, "newest": 3, "batch": 200, "gauss_seidel": 1}
-LAST_ROUNDS, LAST_STEPS = 15, 4
+LAST_ROUNDS, LAST_STEPS = 60, 4  # of the last re-optimisation by Newton steps, and
+LAST_ROUNDS_MANY, LAST_STEPS_MANY = 15, 40  # by limited-memory ones, which learn the curvature anew in every round
 SHARP = 1e-4  # share of the tolerance that the last re-optimisation aims at: a Newton step more brings the last digits
 GAUSS_SEIDEL_SWEEPS = 5
 
@@ -41,10 +43,16 @@ class Saved:
 
 
 class NetworkModel:
-    """A network whose units and connections come in and go."""
+    """A network whose units and connections come in and go.
 
-    def __init__(self, problem: NetworkProblem, tol: float, rng: np.random.Generator | None = None) -> None:
+    With ``by_gradient`` the gradient test alone says what comes in, as the paper has it; else trial fits do.
+    """
+
+    def __init__(
+        self, problem: NetworkProblem, tol: float, rng: np.random.Generator | None = None, *, by_gradient: bool = False
+    ) -> None:
         self.problem = problem
+        self._by_gradient = by_gradient
         self.tol = tol  # a fall of the criterion below which re-optimising ends
         self._rng = rng  # None chooses the best candidate, else the choice among good ones is random
         self._descent = Descent(problem)
@@ -136,11 +144,23 @@ class NetworkModel:
         return "connection" if unit // self.problem.columns.n_columns < self.net.n_units else "unit"
 
     def typical_weight(self) -> float | None:
-        """Return the size of the newest weight, within reason."""
+        """Return the size of the newest weight; within reason, unless eq. 9 alone decides."""
         return self._size
 
     def weigh(self, candidates: Candidates, change: Array, batch: int) -> list[Candidates]:
-        """Solve the most promising candidates in earnest; returns what to try, best first."""
+        """Return what to try, best first."""
+        return (self._weigh_by_gradient if self._by_gradient else self._weigh_by_trial)(candidates, change, batch)
+
+    def _weigh_by_gradient(self, candidates: Candidates, change: Array, batch: int) -> list[Candidates]:
+        """Return the one candidate that eq. 9 expects most of, or as many as may come in together."""
+        worth = -change if self._rng is None else -change * self._rng.uniform(0.5, 1.0, change.size)
+        short = strongest(worth, np.arange(change.size), 2 * batch)
+        first = candidates.take(short)
+        together = self._together(first, worth[short], batch) if batch > 1 else None
+        return [first.take(slice(0, 1)) if together is None else together]
+
+    def _weigh_by_trial(self, candidates: Candidates, change: Array, batch: int) -> list[Candidates]:
+        """Solve the most promising candidates in earnest."""
         even = self._at.is_even(candidates.unit // self.problem.columns.n_columns)
         count = max(SHORTLIST_LONG if self.problem.quadratic else SHORTLIST, 2 * batch)
         short = np.concatenate(
@@ -212,18 +232,22 @@ class NetworkModel:
         elif effort == "newest":
             self._optimize_all(STEPS[effort], self._newest_and_biases())
         else:
-            self._optimize_all(STEPS[effort])
+            self._optimize_all(STEPS_FROM_ZERO if self._by_gradient and effort == "full" else STEPS[effort])
         newest = np.abs(self.net.w[self._newest])
         if newest.size and newest.max() > 0.0:
-            self._size = float(np.clip(newest.max(), SMALLEST_SIZE, LARGEST_SIZE))
+            largest = float(newest.max())
+            self._size = largest if self._by_gradient else float(np.clip(largest, SMALLEST_SIZE, LARGEST_SIZE))
 
     def finish(self, violation: float) -> None:
         """Re-optimise the free weights until none violates its optimality condition by more, or nothing is gained."""
-        for _ in range(LAST_ROUNDS):
+        many = self._descent.is_too_large(self.net)
+        rounds, steps = (LAST_ROUNDS_MANY, LAST_STEPS_MANY) if many else (LAST_ROUNDS, LAST_STEPS)
+        enough = violation if many else SHARP * violation
+        for _ in range(rounds):
             before = self._point
-            if self.open_violation() <= SHARP * violation:
+            if self.open_violation() <= enough:
                 return
-            self._point = self._descent.run(before, self._rows, LAST_STEPS, 0.0)
+            self._point = self._descent.run(before, self._rows, steps, 0.0)
             if self._point is before:
                 return
 

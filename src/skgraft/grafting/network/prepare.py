@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,18 +27,23 @@ FLOOR_ALL = 2.0  # min_gain as a share of l0 where many connections come in toge
 
 @dataclass(frozen=True)
 class Given:
-    """Validated data: X, encoded targets (n_samples, n_outputs), weights, the loss and, for classes, their codes."""
+    """Validated data: X, encoded targets (n_samples, n_outputs), weights, the loss and, for classes, their codes.
+
+    ``rows`` says which rows of X the targets and weights belong to, None that all of them do.
+    """
 
     X: Any
     y: Array
     weight: Array
     loss: Loss
     strata: Index | None = None
+    rows: Index | None = None
 
-    def take(self, rows: Index) -> Given:
-        """Return some of the rows."""
-        strata = None if self.strata is None else self.strata[rows]
-        return Given(self.X[rows], self.y[rows], self.weight[rows], self.loss, strata)
+    def take(self, which: Index) -> Given:
+        """Return some of the rows; X is not copied."""
+        strata = None if self.strata is None else self.strata[which]
+        rows = which if self.rows is None else self.rows[which]
+        return replace(self, y=self.y[which], weight=self.weight[which], strata=strata, rows=rows)
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ def prepare(estimator: Any, given: Given, seed: int) -> Prepared:
         given = given.take(np.flatnonzero(given.weight > 0.0))
     training, held_out_rows = _split(estimator, given, seed) if estimator.early_stopping else (given, None)
     weight = _shares(training.weight)
-    columns = make_columns(training.X, weight, center=True, standardize=estimator.standardize)
+    columns = make_columns(training.X, weight, center=True, standardize=estimator.standardize, rows=training.rows)
     if columns.too_large.any():
         j = int(np.argmax(columns.too_large))
         name = j if names is None else repr(str(names[j]))
@@ -86,11 +91,12 @@ def prepare(estimator: Any, given: Given, seed: int) -> Prepared:
         output_l2=float(estimator.output_l2) if chosen["free"] else None,
         max_units=chosen["max_units"],
         max_connections=estimator.max_connections,
-        quadratic=estimator.screen == "quadratic",
+        quadratic=chosen["quadratic"],
         connect_all=chosen["connect"] == "all",
     )
     controls = Controls(
         effort=estimator.effort,
+        selection=estimator.selection,
         select_unit=chosen["select_unit"],
         on_increase=estimator.on_increase,
         min_gain=chosen["min_gain"],
@@ -112,14 +118,17 @@ def _choices(estimator: Any, given: Given) -> dict[str, Any]:
     connect = ("all" if many and free else "one") if estimator.connect == "auto" else estimator.connect
     l0 = L0["all" if many and free else "one"] if estimator.l0 == "auto" else float(estimator.l0)
     share = FLOOR_ALL if connect == "all" else given.loss.gain_floor
-    floor = 0.0 if estimator.early_stopping else share * l0
+    by_gradient = estimator.selection == "gradient"
+    floor = 0.0 if estimator.early_stopping or by_gradient else share * l0
+    at_a_time = 8 if many and not by_gradient else 1
     limit = estimator.max_units
     return {
         "free": free,
         "connect": connect,
         "l0": l0,
         "max_units": _most_units(given.X.shape[1], connect, estimator.effort) if limit == "auto" else limit,
-        "select_unit": (8 if many else 1) if estimator.select_unit == "auto" else estimator.select_unit,
+        "quadratic": estimator.screen == "quadratic" and not by_gradient,  # even effects have no gradient
+        "select_unit": at_a_time if estimator.select_unit == "auto" else estimator.select_unit,
         "min_gain": floor if estimator.min_gain == "auto" else float(estimator.min_gain),
     }
 
@@ -158,7 +167,7 @@ def _split(estimator: Any, given: Given, seed: int) -> tuple[Given, Given]:
 
 
 def _held_out(given: Given, problem: NetworkProblem, patience: int) -> HeldOut:
-    columns, X = problem.columns, given.X
+    columns, X = problem.columns, given.X if given.rows is None else given.X[given.rows]
 
     def rows(features: Index) -> Array:
         centre, scale = columns.centre[features], columns.scale[features]

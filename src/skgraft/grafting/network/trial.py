@@ -27,6 +27,7 @@ SOME_ROWS = 4000  # samples for that first solution, where there are more than t
 STEP_LIMIT = 4.0  # the largest change of a weight in one step,
 STEP_SHARE = 0.7  # or this share of the largest of the three
 MOST_REFUSED = 10  # steps in a row that do not lower the criterion
+BLOCK_CELLS = 1 << 17  # candidates times samples times outputs that are looked at in one go
 
 
 @dataclass(frozen=True)
@@ -50,20 +51,27 @@ class Trials:
         start = self.start[which] if start is None else start
         return Trials(self.x[which], self.z[which], self.along.take(which), start, self.l1[which], self.l2[which])
 
-    def some_rows(self, rows: slice) -> Trials:
-        """Return the candidates on some of the samples."""
-        return Trials(self.x[:, rows], self.z[:, rows], self.along.some_rows(rows), self.start, self.l1, self.l2)
+    def some_rows(self, rows: slice, times: float = 1.0) -> Trials:
+        """Return the candidates on some of the samples, each counting so many times."""
+        return Trials(self.x[:, rows], self.z[:, rows], self.along.some_rows(rows, times), self.start, self.l1, self.l2)
 
 
 class Along:
     """The loss along each candidate's direction: L(f_0 + v·t) as a function of the scalar t of every sample."""
 
+    weight: Array
+
+    @property
+    def width(self) -> int:
+        """Number of scores of a sample that a candidate changes."""
+        return 1
+
     def take(self, which: Index) -> Along:
         """Return some of the candidates."""
         raise NotImplementedError
 
-    def some_rows(self, rows: slice) -> Along:
-        """Return the candidates on some of the samples, whose weights sum to one again."""
+    def some_rows(self, rows: slice, times: float) -> Along:
+        """Return the candidates on some of the samples, each counting so many times."""
         raise NotImplementedError
 
     def value(self, t: Array) -> Array:
@@ -93,10 +101,9 @@ class OneOutput(Along):
         """Return some of the candidates."""
         return OneOutput(self.loss, self.y[which], self.weight, self.offset[which], self.v[which])
 
-    def some_rows(self, rows: slice) -> OneOutput:
-        """Return the candidates on some of the samples, whose weights sum to one again."""
-        weight = self.weight[rows]
-        return OneOutput(self.loss, self.y[:, rows], weight / weight.sum(), self.offset[:, rows], self.v)
+    def some_rows(self, rows: slice, times: float) -> OneOutput:
+        """Return the candidates on some of the samples, each counting so many times."""
+        return OneOutput(self.loss, self.y[:, rows], times * self.weight[rows], self.offset[:, rows], self.v)
 
     def value(self, t: Array) -> Array:
         """Return the weighted mean loss of each candidate."""
@@ -122,14 +129,18 @@ class ManyOutputs(Along):
     offset: Array  # (n_candidates, n_samples, n_outputs)
     v: Array
 
+    @property
+    def width(self) -> int:
+        """Number of scores of a sample that a candidate changes."""
+        return self.v.shape[1]
+
     def take(self, which: Index) -> ManyOutputs:
         """Return some of the candidates."""
         return ManyOutputs(self.loss, self.y, self.weight, self.offset[which], self.v[which])
 
-    def some_rows(self, rows: slice) -> ManyOutputs:
-        """Return the candidates on some of the samples, whose weights sum to one again."""
-        weight = self.weight[rows]
-        return ManyOutputs(self.loss, self.y[rows], weight / weight.sum(), self.offset[:, rows], self.v)
+    def some_rows(self, rows: slice, times: float) -> ManyOutputs:
+        """Return the candidates on some of the samples, each counting so many times."""
+        return ManyOutputs(self.loss, self.y[rows], times * self.weight[rows], self.offset[:, rows], self.v)
 
     def value(self, t: Array) -> Array:
         """Return the weighted mean loss of each candidate."""
@@ -183,7 +194,8 @@ def solve(trials: Trials, tol: float) -> tuple[Array, Array]:
     """
     n = trials.x.shape[1]
     if n > 2 * SOME_ROWS:
-        found, _ = _newton(trials.some_rows(slice(None, None, n // SOME_ROWS)), trials.start, tol, STEPS)
+        some = slice(None, None, n // SOME_ROWS)
+        found, _ = _newton(trials.some_rows(some, 1.0 / trials.along.weight[some].sum()), trials.start, tol, STEPS)
         return _newton(trials, found, tol, REFINING_STEPS)
     return _newton(trials, trials.start, tol, STEPS)
 
@@ -237,11 +249,20 @@ def _step(trials: Trials, p: Array, slope: Array, bend: Array, sign: Array, damp
 
 def _look(trials: Trials, p: Array) -> Derivatives:
     """Return the criterion at p, the gradient and the Hessian of its loss."""
+    n = trials.x.shape[1]
+    step = max(1, BLOCK_CELLS // (len(p) * trials.along.width))
+    parts = [_sums(trials if n <= step else trials.some_rows(slice(a, a + step)), p) for a in range(0, n, step)]
+    value, slope, bend = (np.sum(each, axis=0) for each in zip(*parts, strict=True))
+    return value + trials.l1 * np.abs(p[:, 0]) + trials.l2 * p[:, 0] ** 2, slope, bend
+
+
+def _sums(trials: Trials, p: Array) -> Derivatives:
+    """Return the loss at p, its gradient and its Hessian."""
     w, c, shift = (p[:, i, None] for i in range(3))
     x = trials.x
     a = np.tanh(0.5 * (trials.z + c + w * x))
     t = a + shift
-    value = trials.along.value(t) + trials.l1 * np.abs(p[:, 0]) + trials.l2 * p[:, 0] ** 2
+    value = trials.along.value(t)
     first, second = trials.along.derivatives(t)
     rise = 0.5 * (1.0 - a * a)
     back, cross = first * rise, second * rise

@@ -16,6 +16,7 @@ Index = NDArray[np.intp]
 # A candidate without a gradient at zero starts as a step of this steepness at each of these quantiles, both ways.
 STEEPNESS = 3.0
 QUANTILES = (0.2, 0.5, 0.8)
+HELD_CELLS = 1 << 18  # candidates times samples times outputs that are held in one go
 
 
 def gains(
@@ -42,16 +43,30 @@ def gains(
         By how much the criterion falls, prices apart.
     """
     row, feature = np.divmod(units, problem.columns.n_columns)
+    width = problem.target.y.shape[1] if closed.shared else 1
+    n_starts = np.where(closed.is_even(row), 2 * len(QUANTILES), 1)
+    # candidates do not look at one another: as many at a time as a copy of their samples may take
+    group = np.cumsum(n_starts) * problem.target.weight.size * width // HELD_CELLS
+    parts = [
+        _gains_together(problem, point, rows, closed, row[group == k], feature[group == k], tol)
+        for k in np.unique(group)
+    ]
+    return np.concatenate([found for found, _ in parts]), np.concatenate([gain for _, gain in parts])
+
+
+def _gains_together(
+    problem: NetworkProblem, point: Point, rows: Array, closed: Closed, row: Index, feature: Index, tol: float
+) -> tuple[Array, Array]:
     x = problem.rows(feature)
     weight = problem.target.weight
-    starts = [_starts(x[k], weight, even=bool(closed.is_even(row[k]))) for k in range(units.size)]
-    which = np.repeat(np.arange(units.size), [len(start) for start in starts])
+    starts = [_starts(x[k], weight, even=bool(closed.is_even(row[k]))) for k in range(row.size)]
+    which = np.repeat(np.arange(row.size), [len(start) for start in starts])
     z, along = _surroundings(problem, point, rows, closed, row, feature)
     penalty = problem.penalty_weight[feature]
-    trials = Trials(x, z, along, np.zeros((units.size, 3)), problem.l1 * penalty, problem.l2 * penalty)
+    trials = Trials(x, z, along, np.zeros((row.size, 3)), problem.l1 * penalty, problem.l2 * penalty)
     base = along.value(np.tanh(0.5 * z))
     found, value = solve(trials.take(which, np.concatenate(starts)), tol)
-    best = np.array([np.flatnonzero(which == k)[np.argmin(value[which == k])] for k in range(units.size)])
+    best = np.array([np.flatnonzero(which == k)[np.argmin(value[which == k])] for k in range(row.size)])
     return found[best], base - value[best]
 
 
