@@ -27,6 +27,7 @@ class Columns(Protocol):
     size: int
     centre: Array
     scale: Array
+    constant: NDArray[np.bool_]
     too_large: NDArray[np.bool_]
     length: Array
     finite: bool

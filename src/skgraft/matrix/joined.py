@@ -47,6 +47,7 @@ class JoinedColumns:
         self.finite = all(part.finite for part in self.parts)
         self.centre = np.concatenate([part.centre for part in self.parts])
         self.scale = np.concatenate([part.scale for part in self.parts])
+        self.constant = np.concatenate([part.constant for part in self.parts])
         self.too_large = np.concatenate([part.too_large for part in self.parts])
         self.length = np.concatenate([part.length for part in self.parts])
         # what centring takes from the columns as ``take`` gives them, where all of them are sparse

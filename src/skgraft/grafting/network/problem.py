@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from skgraft.grafting.network.wiring import Network
 from skgraft.grafting.target import Target
-from skgraft.matrix import DenseColumns, SparseColumns
+from skgraft.matrix import Columns
 from skgraft.prices.resolve import Prices
 
 Array = NDArray[np.float64]
@@ -24,7 +24,7 @@ class NetworkProblem:
     weights are free, ``output_l2`` is the coefficient of their squares, else it is None.
     """
 
-    columns: DenseColumns | SparseColumns
+    columns: Columns
     target: Target
     prices: Prices
     penalty_weight: Array
@@ -44,10 +44,7 @@ class NetworkProblem:
 
     def rows(self, features: Index) -> Array:
         """Return standardised columns as the rows of an array."""
-        columns = self.columns
-        if isinstance(columns, DenseColumns):
-            return columns.take(features)
-        return np.asarray(columns.take(features).T.toarray() - columns.shift[features][:, None])
+        return self.columns.dense_rows(features)
 
     def hold(self, net: Network) -> Array:
         """Return the l1 coefficient of each connection."""
