@@ -1325,6 +1325,8 @@ def test_history_becomes_a_frame(backend, kind):
     assert len(frame) == len(history) > 1
     for name in names:
         column = frame[name].to_pylist() if backend == "pyarrow" else frame[name].to_list()
+        if name == "features":
+            column = [tuple(features) for features in column]
         assert column == [getattr(record, name) for record in history]
 
 

@@ -45,7 +45,12 @@ class Certificate:
     kkt_violation: float
     duality_gap: float | None
     converged: bool
-    scope: str = WEIGHTS
+    scope: str = ""
+
+    def __post_init__(self) -> None:
+        """Claim the weights alone where nothing is said, and nothing where the fit did not converge."""
+        if not self.scope:
+            object.__setattr__(self, "scope", WEIGHTS if self.converged else NOT_CONVERGED)
 
 
 def duality_gap(

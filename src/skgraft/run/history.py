@@ -133,7 +133,7 @@ class History(Sequence[Record]):
         Returns
         -------
         data frame
-            One row for each step, one column for each field of a record.
+            One row for each step, one column for each field of a record; ``features`` has lists.
         """
         import narwhals as nw
 

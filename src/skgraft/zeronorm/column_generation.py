@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from skgraft.criterion.certificate import Certificate
+from skgraft.criterion.certificate import GLOBAL, NOT_CONVERGED, Certificate
 from skgraft.grafting.loop import Monitor, Settings, Stop, graft
 from skgraft.run.history import History, Record
 from skgraft.svm.machines import InseparableError
@@ -143,6 +143,7 @@ def conclude(model: ProgramModel, controls: Controls, history: History, *, finis
     slack = model.slack()
     size = np.abs(weights).sum(axis=1)
     violation, gap = check(model)
+    converged = finished and violation <= controls.tol * (1.0 + 1e-6)
     return ProgramFit(
         weights=weights,
         intercept=intercept,
@@ -151,7 +152,7 @@ def conclude(model: ProgramModel, controls: Controls, history: History, *, finis
         slack=slack,
         objective=program.value(size, slack),
         total_cost=model.total_cost,
-        certificate=Certificate(violation, gap, finished and violation <= controls.tol * (1.0 + 1e-6)),
+        certificate=Certificate(violation, gap, converged, GLOBAL if converged else NOT_CONVERGED),
         history=history,
         n_iter=max(1, len(history)),
     )
