@@ -24,6 +24,7 @@ Index = NDArray[np.intp]
 BATCH_UNITS = 10  # of a network that is fully connected from the start
 FALL_SHARE = 0.02  # share of min_gain below which a fall of the criterion ends a re-optimisation
 LEAST_FALL = 1e-6
+ROUNDING = 1e-14  # a violation that means nothing, for losses of order one
 
 
 @dataclass(frozen=True)
@@ -208,8 +209,9 @@ def _result(
     model: NetworkModel, controls: Controls, history: History, validation: tuple[float, ...], *, finished: bool
 ) -> NetworkFit:
     net = model.net
-    scale = model.null_pull if model.null_pull > 0.0 else 1.0
-    violation = model.open_violation() / scale
+    violation = model.open_violation()
+    # where nothing pulls at the empty network, and what is left is rounding, there is nothing to divide by
+    violation = 0.0 if max(violation, controls.tol * model.null_pull) <= ROUNDING else violation / model.null_pull
     return NetworkFit(
         net=replace(net, b=net.b - net.b.mean()) if model.problem.target.loss.coupled else net,
         support=model.support(),
