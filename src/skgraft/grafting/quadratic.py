@@ -285,27 +285,29 @@ def _support_step_of_groups(
             continue
         step = np.zeros(w.size)
         step[support] = d
-        moved, pinned = _move_groups(H, q, w, step, float(slope @ d), penalty)
+        moved, pinned = _move_groups(H, q, w, step, float(slope @ d), penalty, turns=radial > 0.0)
         if moved:
             return True, pinned
     return False, False
 
 
 def _move_groups(
-    H: NDArray[np.floating], q: Array, w: Array, step: Array, promised: float, penalty: Penalty
+    H: NDArray[np.floating], q: Array, w: Array, step: Array, promised: float, penalty: Penalty, *, turns: bool
 ) -> tuple[bool, bool]:
-    """Go along a step as far as the model falls; weights that would change sign, and groups that turn, stop at zero.
+    """Go along a step as far as the model falls; weights that would change sign stop at zero.
 
+    So do groups that turn round, unless the step ``turns`` them on purpose.
     Returns whether it moved, and whether something stopped at zero.
     """
     value = penalty.value(w)
     noise = abs(promised) <= ROUNDING * (value + float(np.abs(q) @ np.abs(w)))
     before = _support_violation(q, w, penalty) if noise else 0.0
     leaving = np.flatnonzero((w * step < 0.0) & ((penalty.l1 > 0.0) | penalty.positive))
+    orthant = replace(penalty, norm=np.zeros_like(penalty.norm)) if turns else penalty
     first = float((-w[leaving] / step[leaving]).min(initial=np.inf))
     # the last try ends where the first weight leaves: up to there nothing has a kink
     for t in (1.0, 0.5, 0.25, min(first * (1.0 + 1e-12), 0.125)):
-        moved = project(w + t * step, w, step, penalty)
+        moved = project(w + t * step, w, step, orthant)
         d = moved - w
         H_d = np.asarray(H[: w.size, : w.size] @ d, dtype=np.float64)
         falls = float(q @ d + 0.5 * (d @ H_d)) + penalty.value(moved) - value < 0.0
