@@ -20,6 +20,7 @@ from sklearn.utils.metadata_routing import (
     _routing_enabled,
     process_routing,
 )
+from sklearn.utils.validation import _num_samples
 
 from skgraft.grafting.estimators import _CONSTRAINTS, GraftClassifier, GraftRegressor
 from skgraft.grafting.l1max import null_l1
@@ -56,6 +57,7 @@ class _GraftCV(BaseEstimator):
             delayed(self._fold_scores)(X, y, sample_weight, train, test, grid, scorer, score_params)
             for train, test in splits
         )
+        self._require_defined(scores, splits, _num_samples(X))
         self.cv_scores_ = np.array(scores).T
         self.mean_scores_ = self.cv_scores_.mean(axis=1)
         n_folds = self.cv_scores_.shape[1]
@@ -104,8 +106,33 @@ class _GraftCV(BaseEstimator):
 
     def _scorer(self) -> Any:
         # scikit-learn's own stand-in for the estimator's score would ask this estimator for its routing, and it that
+        return check_scoring(self, scoring=self._scoring)
+
+    def _require_defined(self, scores: list[list[float]], splits: list[Any], n_rows: int) -> None:
+        """Refuse to choose by scores that are not numbers, naming the scorer and the first fold that has one."""
+        undefined = [fold for fold, of_fold in enumerate(scores) if np.isnan(of_fold).any()]
+        if undefined:
+            name = repr(self._scoring)
+            fold = undefined[0]
+            rows = np.arange(n_rows)[splits[fold][1]].size  # a splitter may give indices or a mask
+            held_out = "1 row" if rows == 1 else f"{rows} rows"
+            folds, instead = (
+                ("rows of every class in each fold", "accuracy")
+                if is_classifier(self)
+                else ("more rows in each fold", "neg_mean_squared_error")
+            )
+            msg = (
+                f"the score {name} is undefined (NaN) on the held-out rows of fold {fold}, which has {held_out}; "
+                f"{len(undefined)} of {len(scores)} folds have no score to choose by. Use a cv with {folds}, or a "
+                f"scoring that is defined on them, such as {instead!r}."
+            )
+            raise ValueError(msg)
+
+    @property
+    def _scoring(self) -> Any:
+        """The score to maximise: the estimator's own unless told."""
         default = "accuracy" if is_classifier(self) else "r2"
-        return check_scoring(self, scoring=default if self.scoring is None else self.scoring)
+        return default if self.scoring is None else self.scoring
 
     def _routed(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Return the splits and what the scorer is given besides the rows."""

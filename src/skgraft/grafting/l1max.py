@@ -71,10 +71,8 @@ def null_l1(problem: LinearProblem) -> float:
     layout = Layout(start)
     a = make_penalty(start, layout).l1  # with l1 = 1 these are the penalty weights
     pull = np.maximum(-gradient, 0.0) if problem.positive else np.abs(gradient)
-    penalised = a > 0.0
-    if not penalised.any():
-        return 0.0
-    top = float((pull[penalised] / a[penalised]).max(initial=0.0))
+    told = (a > 0.0) & (pull > _noise(problem, layout, model.point.scores))
+    top = float((pull[told] / a[told]).max(initial=0.0))
     if problem.group_l1 == 0.0 or top == 0.0:
         return top
     low, high = 0.0, top
@@ -83,3 +81,13 @@ def null_l1(problem: LinearProblem) -> float:
         quiet = make_penalty(replace(problem, l1=middle), layout).distance_at_zero(gradient).max() == 0.0
         low, high = (low, middle) if quiet else (middle, high)
     return high
+
+
+def _noise(problem: LinearProblem, layout: Layout, scores: Array) -> Array:
+    """Return what rounding alone leaves of the gradient of a column that tells nothing about the target."""
+    target, eps = problem.target, float(np.finfo(float).eps)
+    apart = target.loss.derivative(scores, target.y)
+    size, residual = target.weight @ np.abs(target.y), np.sqrt(target.weight @ apart**2)
+    noise = 4.0 * eps * np.outer(problem.columns.length, residual)
+    noise[:, residual <= 4.0 * eps * size] = np.inf  # a constant target: its residuals are rounding themselves
+    return np.asarray(layout.flat(noise))

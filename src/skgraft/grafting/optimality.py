@@ -15,6 +15,7 @@ from skgraft.grafting.problem import Layout, LinearProblem, make_penalty
 Array = NDArray[np.float64]
 
 ROUNDING = 1e-12  # a gap below this share of the criterion is rounding
+ROUNDED_SUMS = 8.0  # units in the last place by which a sum over residuals may be wrong
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def check(
     w = layout.flat(weights)
     violations = penalty.violation(gradient, w)
     if not problem.convex:
-        held = layout.flat(np.repeat(_held_at_zero(problem, support)[:, None], problem.n_outputs, axis=1))
+        held = layout.flat(np.repeat(_held_at_zero(problem, layout, support)[:, None], problem.n_outputs, axis=1))
         groups_held = held if penalty.scalar else np.logical_and.reduceat(held, penalty.starts[:-1])
         violations = np.where(groups_held, 0.0, violations)
     worst = float(violations.max(initial=0.0))
@@ -64,16 +65,19 @@ def _gap(
 ) -> float | None:
     target = problem.target
     loss, y, weight = target.loss, target.y, target.weight
-    free = penalty.unpenalized & (penalty.ridge == 0.0)
     u = loss.derivative(scores, y)
     if target.intercept:
         u = u - weight @ u  # leaves the gradient of centred columns as it is
-    gap = duality_gap(value, loss, y, weight, u, penalty, gradient, free)
+    # a residual is exact to the last digit of what it is the difference of, and so is its sum over a column
+    spread = problem.columns.length[:, None] * (weight @ (np.abs(u) + np.abs(y)))
+    noise = layout.flat(ROUNDED_SUMS * np.finfo(float).eps * spread)
+    noise = np.where(penalty.unpenalized & (penalty.ridge == 0.0), np.inf, noise)
+    gap = duality_gap(value, loss, y, weight, u, penalty, gradient, noise)
     if gap is None and target.intercept:
         # the shift left the domain; the derivatives at the best intercepts cannot
         _, scores = fit_intercept(target, scores, np.zeros(target.n_outputs))
         gradient = layout.flat(problem.columns.gradient(target.residual(scores)))
-        gap = duality_gap(value, loss, y, weight, loss.derivative(scores, y), penalty, gradient, free)
+        gap = duality_gap(value, loss, y, weight, loss.derivative(scores, y), penalty, gradient, noise)
     return 0.0 if gap is not None and gap < ROUNDING * abs(value) else gap
 
 
@@ -82,7 +86,7 @@ def is_bounded(problem: LinearProblem) -> bool:
     return problem.l1 > 0.0 or problem.l2 > 0.0 or problem.group_l1 > 0.0
 
 
-def _held_at_zero(problem: LinearProblem, support: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _held_at_zero(problem: LinearProblem, layout: Layout, support: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return the features that a price or an exhausted budget keeps out of the model."""
     prices = problem.prices
     paid = np.zeros(prices.bags.n_bags, bool)
@@ -90,7 +94,7 @@ def _held_at_zero(problem: LinearProblem, support: NDArray[np.bool_]) -> NDArray
     charge = np.where(paid, 0.0, prices.charge)[prices.bags.of]
     held = problem.l0 * charge > 0.0
     if prices.max_features is not None:
-        size = prices.bags.sizes[prices.bags.of] if problem.group_l1 > 0.0 else 1
+        size = (layout.sizes // problem.n_outputs)[layout.unit_of] if layout.grouped else 1
         held |= support.sum() + size > prices.max_features
     if prices.max_cost is not None:
         held |= prices.total(support) + charge > prices.max_cost

@@ -69,23 +69,27 @@ class LinearProblem:
 class Layout:
     """The order in which weights (feature, output) are laid out, and the units the loop opens and closes.
 
-    With a group norm the units are the bags, whose weights lie together; else, where features have prices,
-    a unit is a feature; else it is a single weight.
+    With a group norm the units are the bags, whose weights lie together, without their unpenalised features, each
+    of which is a unit of its own; else, where features have prices, a unit is a feature; else it is a single weight.
     """
 
     def __init__(self, problem: LinearProblem) -> None:
         p, n_outputs = problem.n_features, problem.n_outputs
-        bags = problem.prices.bags
         self.n_outputs = n_outputs
         self.grouped = problem.group_l1 > 0.0
-        self.features = np.argsort(bags.of, kind="stable") if self.grouped else np.arange(p)
-        self.trivial = bool((self.features == np.arange(p)).all())
+        self.features = np.arange(p)
         if self.grouped:
-            sizes = bags.sizes * n_outputs
+            # nothing holds an unpenalised feature back together with its bag
+            bags = problem.prices.bags
+            bag = np.where(problem.penalty_weight > 0.0, bags.of, bags.n_bags + np.arange(p))
+            _, self.unit_of, counts = np.unique(bag, return_inverse=True, return_counts=True)
+            self.features = np.argsort(self.unit_of, kind="stable")
+            sizes = counts * n_outputs
         elif not problem.convex:
             sizes = np.full(p, n_outputs)
         else:
             sizes = np.ones(p * n_outputs, np.intp)
+        self.trivial = bool((self.features == np.arange(p)).all())
         self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
         self.sizes = sizes
         self.single = self.starts.size == p * n_outputs + 1
@@ -127,7 +131,7 @@ def make_penalty(problem: LinearProblem, layout: Layout) -> Penalty:
     l1, ridge = problem.l1 * a, 2.0 * problem.l2 * a
     if not layout.grouped:
         return Penalty(l1, ridge, np.zeros(a.size), np.arange(a.size + 1), problem.positive)
-    bags = problem.prices.bags
-    norm = problem.group_l1 * np.sqrt(bags.sizes)
-    norm[np.maximum.reduceat(a, layout.starts[:-1]) == 0.0] = 0.0  # a bag that nothing penalises
+    # |g| counts the features that the norm is of
+    norm = problem.group_l1 * np.sqrt(layout.sizes / problem.n_outputs)
+    norm[np.maximum.reduceat(a, layout.starts[:-1]) == 0.0] = 0.0
     return Penalty(l1, ridge, norm, layout.starts, problem.positive)
