@@ -10,6 +10,7 @@ from sklearn.metrics import make_scorer, r2_score
 from sklearn.model_selection import KFold, LeaveOneOut
 
 from skgraft import (
+    GBFSRegressor,
     GraftClassifier,
     GraftClassifierCV,
     GraftRegressor,
@@ -240,3 +241,87 @@ def test_cross_validation_of_a_constant_target_chooses_zero():
 def test_columns_that_tell_nothing_need_no_l1():
     x = np.linspace(-1.0, 1.0, 31)
     assert l1_max((x**2)[:, None], x) == 0.0  # an even column and an odd target
+
+
+# --- numbers at the ends of the range ---
+
+
+@pytest.mark.parametrize("size", [1e160, 1e300])
+@pytest.mark.parametrize("kind", [GraftRegressor, GraftRegressorCV, GBFSRegressor])
+def test_targets_too_large_to_be_squared_are_refused_by_name(kind, size):
+    X, y = sample(11)
+    with pytest.raises(ValueError, match=r"Input y holds numbers too large.*Rescale y"):
+        kind().fit(X, size * y)
+
+
+def test_a_column_too_small_for_a_coefficient_is_refused_by_name():
+    X, y = sample(12)
+    for factor in (1e-200, 1e200):
+        model = GraftRegressor(l1=0.1).fit(X * np.where(np.arange(8) == 2, factor, 1.0), y)
+        assert_allclose(model.coef_[2] * factor, GraftRegressor(l1=0.1).fit(X, y).coef_[2], rtol=1e-6)
+    with pytest.raises(ValueError, match="column 2 of X holds numbers so small"):
+        GraftRegressor(l1=0.1).fit(X * np.where(np.arange(8) == 2, 1e-310, 1.0), y)
+
+
+# --- the capped l1 norm ---
+
+
+def capped_criterion(model: GraftRegressor, X: Array, y: Array) -> float:
+    """Return the criterion of a regression, from its coefficients alone."""
+    w = np.abs(model.coef_ * X.std(axis=0))
+    penalty = model.l1 * w.sum() + model.capped_l1 * np.minimum(w, model.cap).sum()
+    return 0.5 * float(np.mean((y - model.predict(X)) ** 2)) + penalty
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_no_round_of_reweighting_raises_the_capped_criterion(seed):
+    X, y = sample(seed, n=40, p=15)
+    model = GraftRegressor(l1=0.01, capped_l1=0.3, cap=0.2).fit(X, y)
+    rounds = [r.objective for r in model.history_ if r.kind == "reweight"] + [model.objective_]
+    first = GraftRegressor(l1=0.31).fit(X, y).set_params(l1=0.01, capped_l1=0.3, cap=0.2)
+    assert len(rounds) > 1
+    assert_allclose(rounds[0], capped_criterion(first, X, y), rtol=1e-9)
+    assert (np.diff(rounds) <= 1e-12).all()
+    assert_allclose(model.objective_, capped_criterion(model, X, y), rtol=1e-10)
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber", "logistic", "squared_hinge"])
+def test_capped_fits_are_stationary_without_a_claim_of_the_global_optimum(loss):
+    X, y = sample(13, n=80)
+    kind, target = (GraftRegressor, y) if loss in {"squared", "huber"} else (GraftClassifier, y > 0.0)
+    options = {"loss": loss, "l1": 0.002, "standardize": False}
+    model = kind(capped_l1=0.03, cap=0.2, **options).fit(X, target)
+    w = np.ravel(model.coef_)
+    assert model.certificate_.converged
+    assert model.certificate_.duality_gap is None
+    assert (np.abs(w) >= 0.2).any()
+    # where the capped norm is flat a weight is held by l1 alone: the criterion with those weights is this one's optimum
+    twin = kind(**{**options, "l1": 1.0}, penalty_weights=np.where(np.abs(w) >= 0.2, 0.002, 0.032)).fit(X, target)
+    assert_allclose(np.ravel(twin.coef_), w, atol=1e-5)
+
+
+def test_a_cap_beyond_every_weight_is_plain_l1_and_no_cap_costs_nothing():
+    X, y = sample(14)
+    plain = GraftRegressor(l1=0.3).fit(X, y)
+    assert_allclose(GraftRegressor(l1=0.1, capped_l1=0.2, cap=1e6).fit(X, y).coef_, plain.coef_, atol=1e-9)
+    assert_array_equal(GraftRegressor(l1=0.3, capped_l1=0.0, cap=0.01).fit(X, y).coef_, plain.coef_)
+
+
+def test_paths_and_cross_validation_with_a_cap_are_separate_fits():
+    X, y = sample(15)
+    path = graft_path(X, y, l1s=[0.3, 0.1, 0.01], capped_l1=0.1, cap=0.2)
+    for point in path:
+        alone = GraftRegressor(l1=point.l1, capped_l1=0.1, cap=0.2).fit(X, y)
+        assert_allclose(point.objective, alone.objective_, rtol=1e-8)
+    model = GraftRegressorCV(l1s=[0.3, 0.1, 0.01], capped_l1=0.1, cap=0.2).fit(X, y)
+    alone = GraftRegressor(l1=model.l1_, capped_l1=0.1, cap=0.2).fit(X, y)
+    assert_allclose(model.coef_, alone.coef_)
+    top = l1_max(X, y, capped_l1=0.1)
+    assert_allclose(top, l1_max(X, y) - 0.1)
+
+
+def test_a_cap_and_a_price_are_not_taken_together():
+    X, y = sample(16)
+    for price in ({"l0": 0.1}, {"max_features": 2}, {"max_cost": 2.0}):
+        with pytest.raises(ValueError, match="capped_l1 stands for a price"):
+            GraftRegressor(capped_l1=0.1, **price).fit(X, y)

@@ -232,7 +232,7 @@ class GraftClassifierCV(_GraftCV, GraftClassifier):
         With ``l0="auto"``, the l1 of all models (0 by default); otherwise one value instead of a path.
     l0 : float or "auto", default=0.0
         Price of a feature; ``"auto"`` walks along the number of features instead, up to ``max_features`` (or 30).
-    l2, group_l1, loss, penalty_weights, feature_costs, groups, keep, max_features, max_cost
+    l2, group_l1, capped_l1, cap, loss, penalty_weights, feature_costs, groups, keep, max_features, max_cost
         The criterion, as in :class:`GraftClassifier`.
     effort, select_unit, on_increase, polish, fit_intercept, standardize, class_weight, positive
         As in :class:`GraftClassifier`.
@@ -286,6 +286,8 @@ class GraftClassifierCV(_GraftCV, GraftClassifier):
         l2: float = 0.0,
         l0: Any = 0.0,
         group_l1: float = 0.0,
+        capped_l1: float = 0.0,
+        cap: float = 0.1,
         loss: str | Loss = "auto",
         penalty_weights: Any = None,
         feature_costs: Any = None,
@@ -318,6 +320,8 @@ class GraftClassifierCV(_GraftCV, GraftClassifier):
         self.l2 = l2
         self.l0 = l0
         self.group_l1 = group_l1
+        self.capped_l1 = capped_l1
+        self.cap = cap
         self.loss = loss
         self.penalty_weights = penalty_weights
         self.feature_costs = feature_costs
@@ -373,7 +377,7 @@ class GraftRegressorCV(_GraftCV, GraftRegressor):
     ----------
     l1s, n_l1s, smallest, cv, scoring, rule, l1, l0
         What to try and how to choose, as in :class:`GraftClassifierCV`.
-    l2, group_l1, loss, delta, penalty_weights, feature_costs, groups, keep, max_features, max_cost
+    l2, group_l1, capped_l1, cap, loss, delta, penalty_weights, feature_costs, groups, keep, max_features, max_cost
         The criterion, as in :class:`GraftRegressor`.
     effort, select_unit, on_increase, polish, fit_intercept, standardize, positive
         As in :class:`GraftRegressor`.
@@ -410,6 +414,8 @@ class GraftRegressorCV(_GraftCV, GraftRegressor):
         l2: float = 0.0,
         l0: Any = 0.0,
         group_l1: float = 0.0,
+        capped_l1: float = 0.0,
+        cap: float = 0.1,
         loss: str | Loss = "auto",
         delta: float = 1.35,
         penalty_weights: Any = None,
@@ -442,6 +448,8 @@ class GraftRegressorCV(_GraftCV, GraftRegressor):
         self.l2 = l2
         self.l0 = l0
         self.group_l1 = group_l1
+        self.capped_l1 = capped_l1
+        self.cap = cap
         self.loss = loss
         self.delta = delta
         self.penalty_weights = penalty_weights

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from skgraft.criterion.certificate import Certificate
+from skgraft.grafting.linear.capped import reweight
 from skgraft.grafting.linear.model import LinearModel, Saved
 from skgraft.grafting.linear.optimality import Check, certify, check, is_bounded
 from skgraft.grafting.linear.polish import polish as polish_model
@@ -148,6 +149,12 @@ def rounding(target: Target) -> float:
 
 def run(model: LinearModel, controls: Controls, tol: float, monitor: Monitor) -> bool:
     """Minimise the criterion from where the model is; returns whether the search ended by itself."""
+    if model.problem.capped_l1 == 0.0:
+        return _run_once(model, controls, tol, monitor)
+    return reweight(model, lambda: _run_once(model, controls, tol, monitor), monitor)
+
+
+def _run_once(model: LinearModel, controls: Controls, tol: float, monitor: Monitor) -> bool:
     problem = model.problem
     rows, columns = problem.columns.n_rows, problem.n_features * problem.n_outputs
     settings = Settings(
@@ -253,7 +260,8 @@ def conclude(
     scale = float(np.abs(model.null_gradient).max(initial=0.0))
     meaningless = found.violation <= rounding(problem.target) and controls.tol * scale <= rounding(problem.target)
     violation = 0.0 if meaningless else found.violation / scale
-    gap = None if found.gap is None else found.gap / null_height(model)
+    # with a cap the gap is that of the last round alone
+    gap = None if found.gap is None or problem.capped_l1 > 0.0 else found.gap / null_height(model)
     total_cost = problem.prices.total(found.support)
     return LinearFit(
         weights=weights,

@@ -31,7 +31,8 @@ def l1_max(X: Any, y: Any, *, loss: str | Loss = "auto", sample_weight: Any = No
         Weights of the samples.
     **parameters
         Parameters of the estimator that change the answer: ``standardize``, ``fit_intercept``,
-        ``penalty_weights``, ``class_weight``, ``groups``, ``group_l1``, ``positive``, ``delta``, ``l2``.
+        ``penalty_weights``, ``class_weight``, ``groups``, ``group_l1``, ``positive``, ``delta``, ``l2``,
+        ``capped_l1``.
 
     Returns
     -------
@@ -66,7 +67,7 @@ def estimator_for(y: Any, loss: str | Loss, parameters: dict[str, Any]) -> Any:
 
 def null_l1(problem: LinearProblem) -> float:
     """Return the smallest l1 that keeps every penalised weight at zero."""
-    start = replace(problem, l1=1.0)
+    start = replace(problem, l1=1.0, capped_l1=0.0)
     model = LinearModel(start)
     model.open_first(None, 1e-10 * float(np.abs(model.null_gradient).max(initial=0.0)))
     gradient = model.exact_gradient()
@@ -76,7 +77,7 @@ def null_l1(problem: LinearProblem) -> float:
     told = (a > 0.0) & (pull > _noise(problem, layout, model.point.scores))
     top = float((pull[told] / a[told]).max(initial=0.0))
     if problem.group_l1 == 0.0 or top == 0.0:
-        return top
+        return max(top - problem.capped_l1, 0.0)  # at zero a capped l1 holds as any other
     low, high = 0.0, top
     for _ in range(100):
         middle = 0.5 * (low + high)

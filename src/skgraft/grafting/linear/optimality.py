@@ -83,7 +83,7 @@ def _gap(
 
 def is_bounded(problem: LinearProblem) -> bool:
     """Whether a penalty bounds the dual problem."""
-    return problem.l1 > 0.0 or problem.l2 > 0.0 or problem.group_l1 > 0.0
+    return problem.l1 > 0.0 or problem.l2 > 0.0 or problem.group_l1 > 0.0 or problem.capped_l1 > 0.0
 
 
 def _held_at_zero(problem: LinearProblem, layout: Layout, support: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -26,7 +26,8 @@ class LinearProblem:
     """A criterion over linear models: X, targets and penalties, all in standardised coordinates.
 
     ``l1``, ``l2`` and ``group_l1`` are the coefficients of eq. 7; ``penalty_weight`` is a_j per feature;
-    ``l0`` and ``prices`` say what features cost.
+    ``l0`` and ``prices`` say what features cost.  ``capped_l1`` is the coefficient of Σ a_j min(|w_j|, cap), and
+    ``beyond`` marks the weights (n_features, n_outputs) at which it is taken for the constant cap, not for |w_j|.
     """
 
     columns: DenseColumns | SparseColumns | JoinedColumns
@@ -38,6 +39,9 @@ class LinearProblem:
     group_l1: float = 0.0
     l0: float = 0.0
     positive: bool = False
+    capped_l1: float = 0.0
+    cap: float = np.inf
+    beyond: NDArray[np.bool_] | None = None
 
     @property
     def convex(self) -> bool:
@@ -128,10 +132,13 @@ class Layout:
 def make_penalty(problem: LinearProblem, layout: Layout) -> Penalty:
     """Return the convex penalty of the problem over all weights, as laid out."""
     a = layout.flat(np.repeat(problem.penalty_weight[:, None], problem.n_outputs, axis=1))
-    l1, ridge = problem.l1 * a, 2.0 * problem.l2 * a
+    ridge = 2.0 * problem.l2 * a
+    beyond = np.zeros(a.size, bool) if problem.beyond is None else layout.flat(problem.beyond)
+    l1 = np.where(beyond, problem.l1, problem.l1 + problem.capped_l1) * a
+    offset = problem.capped_l1 * problem.cap * float(a[beyond].sum()) if beyond.any() else 0.0
     if not layout.grouped:
-        return Penalty(l1, ridge, np.zeros(a.size), np.arange(a.size + 1), problem.positive)
+        return Penalty(l1, ridge, np.zeros(a.size), np.arange(a.size + 1), problem.positive, offset)
     # |g| counts the features that the norm is of
     norm = problem.group_l1 * np.sqrt(layout.sizes / problem.n_outputs)
     norm[np.maximum.reduceat(a, layout.starts[:-1]) == 0.0] = 0.0
-    return Penalty(l1, ridge, norm, layout.starts, problem.positive)
+    return Penalty(l1, ridge, norm, layout.starts, problem.positive, offset)
