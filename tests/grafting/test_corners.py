@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import make_scorer, r2_score
 from sklearn.model_selection import KFold, LeaveOneOut
@@ -21,6 +22,7 @@ from skgraft import (
 )
 from skgraft.criterion import Penalty, duality_gap, make_loss
 from skgraft.grafting.target import Target
+from skgraft.matrix import make_columns
 
 Array = np.ndarray
 
@@ -325,3 +327,34 @@ def test_a_cap_and_a_price_are_not_taken_together():
     for price in ({"l0": 0.1}, {"max_features": 2}, {"max_cost": 2.0}):
         with pytest.raises(ValueError, match="capped_l1 stands for a price"):
             GraftRegressor(capped_l1=0.1, **price).fit(X, y)
+
+
+# --- holes that a fault could hide in ---
+
+
+def test_a_series_of_costs_with_a_mixed_index_is_read_by_position():
+    pd = pytest.importorskip("pandas")
+    X, y = sample(17, p=4)
+    costs = pd.Series([1.0, 2.0, 3.0, 4.0], index=["x", 1, "y", 3])
+    model = GraftRegressor(l1=0.0, l0=1e-9, feature_costs=costs).fit(X, y)
+    assert_allclose(model.total_cost_, np.array([1.0, 2.0, 3.0, 4.0])[model.support_].sum())
+    assert model.support_.all()
+    dear = GraftRegressor(l1=0.0, max_cost=2.0, feature_costs=costs).fit(X, y)
+    assert np.arange(1.0, 5.0)[dear.support_].sum() <= 2.0
+
+
+@pytest.mark.parametrize("storage", [sparse.csc_matrix, sparse.csr_matrix])
+def test_sparse_gradients_far_off_centre_keep_their_digits(storage):
+    # a mean of a million and a spread of a thousandth: far beyond where a mean may be taken off afterwards
+    rng = np.random.default_rng(18)
+    Z = rng.standard_normal((200, 3))
+    X = 1e6 + 1e-3 * Z
+    weight = np.full(200, 1.0 / 200.0)
+    columns = make_columns(storage(X), weight, center=True, standardize=True)
+    residual = rng.standard_normal((200, 1)) / 200.0
+    residual -= residual.mean()  # as with an intercept
+    apart = X - X[0]
+    apart -= apart.mean(axis=0)
+    exact = (apart / apart.std(axis=0)).T @ residual
+    assert_allclose(columns.gradient(residual), exact, rtol=0.0, atol=1e-10)
+    assert_allclose(columns.gradient_of(np.array([2, 0]), residual), exact[[2, 0]], rtol=0.0, atol=1e-10)
