@@ -143,8 +143,10 @@ class Criterion:
         return float(value)
 
     def norms(self) -> list[tuple[Array, float]]:
-        """Return each bag with the coefficient of its norm; a bag of unpenalised features has none."""
-        return [(G, self.group_l1 * np.sqrt(G.size) * self.weights[G].any()) for G in self.members]
+        """Return each bag's penalised features with the coefficient of their norm, and the others one by one."""
+        held = [G[self.weights[G] > 0.0] for G in self.members]
+        free = [(np.array([j]), 0.0) for j in np.flatnonzero(self.weights == 0.0)]
+        return [(G, self.group_l1 * np.sqrt(G.size)) for G in held if G.size] + free
 
     def value(self, coef: Array, intercept: Array) -> float:
         """Return C of a model on the original scale."""

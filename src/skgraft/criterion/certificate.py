@@ -54,7 +54,14 @@ class Certificate:
 
 
 def duality_gap(
-    value: float, loss: Loss, y: Array, weight: Array, u: Array, penalty: Penalty, gradient: Array, free: Array
+    value: float,
+    loss: Loss,
+    y: Array,
+    weight: Array,
+    u: Array,
+    penalty: Penalty,
+    gradient: Array,
+    noise: Array,
 ) -> float | None:
     """Return an upper bound on value - min C by Fenchel duality, or None if the dual point has no finite value.
 
@@ -69,16 +76,18 @@ def duality_gap(
         zero.
     penalty, gradient
         The convex penalty and X'(weight·u), laid out alike.
-    free : ndarray of bool
-        Weights (unpenalised, at a zero gradient) that bound the dual point to an exact zero, which rounding
-        never gives; their slope counts as zero here and in full in the KKT violation.
+    noise : ndarray
+        What rounding alone may add to each entry of the gradient, infinite for weights (unpenalised, at a zero
+        gradient) that bound the dual point to an exact zero, which rounding never gives.  So much of the gradient
+        counts as zero here, and in full in the KKT violation: beside a penalty smaller than that nothing could be
+        proved at all.
 
     Notes
     -----
     With the dual point shrunk by t until the penalty's conjugate is finite, the minimum of C is at least
     -Σ s_i L*(t u_i) - Ω*(-t X'(s·u)).
     """
-    z = np.where(free, 0.0, -gradient)
+    z = -np.sign(gradient) * np.maximum(np.abs(gradient) - noise, 0.0)
     t = penalty.feasible_scale(z)
     conjugate = penalty.conjugate(t * z)
     if not np.isfinite(conjugate):

@@ -21,7 +21,7 @@ class Penalty:
     """Σ_j l1_j|w_j| + ½Σ_j ridge_j w_j² + Σ_g norm_g ||w_g||, with w >= 0 where ``positive``.
 
     Group ``g`` holds the weights ``starts[g]:starts[g + 1]``; where the group norm is not used every weight is
-    a group of its own and ``norm`` is zero.
+    a group of its own and ``norm`` is zero.  ``offset`` is a constant that :meth:`value` adds.
     """
 
     l1: Array
@@ -29,6 +29,7 @@ class Penalty:
     norm: Array
     starts: Index
     positive: bool = False
+    offset: float = 0.0
 
     @property
     def scalar(self) -> bool:
@@ -60,7 +61,7 @@ class Penalty:
         total = float(self.l1 @ np.abs(w) + 0.5 * (self.ridge @ (w * w)))
         if self.norm.any():
             total += float(self.norm @ np.sqrt(self.per_group(w * w)))
-        return total
+        return total + self.offset
 
     def excess(self, gradient: Array) -> Array:
         """Return how far the loss gradient of weights at zero reaches beyond their l1 (eq. 8)."""
@@ -151,7 +152,7 @@ class Penalty:
             sizes = np.diff(self.starts)[groups]
             starts = np.concatenate([[0], np.cumsum(sizes)])
             weights = np.repeat(self.starts[groups] - starts[:-1], sizes) + np.arange(starts[-1])
-        part = Penalty(self.l1[weights], self.ridge[weights], self.norm[groups], starts, self.positive)
+        part = Penalty(self.l1[weights], self.ridge[weights], self.norm[groups], starts, self.positive, self.offset)
         return part, weights
 
 

@@ -30,7 +30,8 @@ class Record:
     seconds : float
         Time since the start of the fit.
     kind : str
-        What the step did: ``"graft"``, ``"optimize"``, ``"undo"``, ``"drop"``, ``"swap"`` or ``"restart"``; in boosting
+        What the step did: ``"graft"``, ``"optimize"``, ``"undo"``, ``"drop"``, ``"swap"``, ``"restart"`` or
+        ``"reweight"``; in boosting
         ``"buy"`` or, for a round that bought nothing, ``"tree"``; in networks ``"unit"`` or ``"connection"``.
     features : tuple of int
         All features that came in with the step (or, in an ``"undo"``, were tried), strongest first.

@@ -40,6 +40,9 @@ IsBad: TypeAlias = "Callable[[NDArray[Any]], NDArray[np.bool_]]"
 # Elements looked at in one go when a culprit is searched for: the search must not need a second X.
 _BLOCK = 2**22
 
+# Numbers beyond this would overflow in sums of products of three of them.
+_LARGEST_TARGET = 1e100
+
 _FORMATS: dict[str, Any] = {
     # CSC comes first because formats that are neither are turned into the first: solvers go by columns.
     "accept_sparse": ["csc", "csr"],
@@ -120,6 +123,7 @@ def read_training(
     if y_numeric or is_regressor(estimator):
         target = _as_numbers(target, "y")
     _require_known_target(target)
+    _require_squares(target)
     if is_classifier(estimator):
         check_classification_targets(target)
     return features, target
@@ -491,6 +495,17 @@ def _require_known_target(y: NDArray[Any]) -> None:
             f"Input y contains {_kind_of(rows[row, column], y.dtype)}. The first is in row {row}; "
             f"{int(unknown.sum())} in total. Nothing can be learned from a row whose target is unknown: "
             "drop those rows from X and y."
+        )
+        raise ValueError(message)
+
+
+def _require_squares(y: NDArray[Any]) -> None:
+    """Refuse numbers whose squares would overflow, as losses and variances take them."""
+    if y.dtype.kind == "f" and y.size and float(np.abs(y).max()) > _LARGEST_TARGET:
+        row = int(np.argmax(np.abs(y).reshape(len(y), -1).max(axis=1)))
+        message = (
+            f"Input y holds numbers too large to be squared. The largest is in row {row}: {_shown(y[row])}. "
+            f"Rescale y to numbers below {_LARGEST_TARGET:g}."
         )
         raise ValueError(message)
 

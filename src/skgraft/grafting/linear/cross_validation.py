@@ -21,6 +21,7 @@ from sklearn.utils.metadata_routing import (
     _routing_enabled,
     process_routing,
 )
+from sklearn.utils.validation import _num_samples
 
 from skgraft.criterion import Loss, loss_names
 from skgraft.grafting.linear.estimators import _CONSTRAINTS, GraftClassifier, GraftRegressor
@@ -67,6 +68,7 @@ class _GraftCV(BaseEstimator):
             delayed(self._fold_scores)(X, y, sample_weight, train, test, grid, scorer, score_params)
             for train, test in splits
         )
+        self._require_defined(scores, splits, _num_samples(X))
         self.cv_scores_ = np.array(scores).T
         self.mean_scores_ = self.cv_scores_.mean(axis=1)
         n_folds = self.cv_scores_.shape[1]
@@ -120,8 +122,33 @@ class _GraftCV(BaseEstimator):
 
     def _scorer(self) -> Any:
         # scikit-learn's own stand-in for the estimator's score would ask this estimator for its routing, and it that
+        return check_scoring(self, scoring=self._scoring)
+
+    def _require_defined(self, scores: list[list[float]], splits: list[Any], n_rows: int) -> None:
+        """Refuse to choose by scores that are not numbers, naming the scorer and the first fold that has one."""
+        undefined = [fold for fold, of_fold in enumerate(scores) if np.isnan(of_fold).any()]
+        if undefined:
+            name = repr(self._scoring)
+            fold = undefined[0]
+            rows = np.arange(n_rows)[splits[fold][1]].size  # a splitter may give indices or a mask
+            held_out = "1 row" if rows == 1 else f"{rows} rows"
+            folds, instead = (
+                ("rows of every class in each fold", "accuracy")
+                if is_classifier(self)
+                else ("more rows in each fold", "neg_mean_squared_error")
+            )
+            msg = (
+                f"the score {name} is undefined (NaN) on the held-out rows of fold {fold}, which has {held_out}; "
+                f"{len(undefined)} of {len(scores)} folds have no score to choose by. Use a cv with {folds}, or a "
+                f"scoring that is defined on them, such as {instead!r}."
+            )
+            raise ValueError(msg)
+
+    @property
+    def _scoring(self) -> Any:
+        """The score to maximise: the estimator's own unless told."""
         default = "accuracy" if is_classifier(self) else "r2"
-        return check_scoring(self, scoring=default if self.scoring is None else self.scoring)
+        return default if self.scoring is None else self.scoring
 
     def _routed(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Return the splits and what the scorer is given besides the rows."""
@@ -235,7 +262,7 @@ class GraftClassifierCV(_GraftCV, GraftClassifier):
     l0 : float or "auto", default=0.0
         Price of a feature; ``"auto"`` walks along the number of features instead, from that of the kept ones (or 1) up
         to ``max_features`` (or 30).
-    l2, group_l1, loss, penalty_weights, feature_costs, groups, keep, max_features, max_cost
+    l2, group_l1, capped_l1, cap, loss, penalty_weights, feature_costs, groups, keep, max_features, max_cost
         The criterion, as in :class:`GraftClassifier`.
     effort, select_unit, on_increase, polish, fit_intercept, standardize, class_weight, positive
         As in :class:`GraftClassifier`.
@@ -289,6 +316,8 @@ class GraftClassifierCV(_GraftCV, GraftClassifier):
         l2: float = 0.0,
         l0: Any = 0.0,
         group_l1: float = 0.0,
+        capped_l1: float = 0.0,
+        cap: float = 0.1,
         loss: str | Loss = "auto",
         penalty_weights: Any = None,
         feature_costs: Any = None,
@@ -321,6 +350,8 @@ class GraftClassifierCV(_GraftCV, GraftClassifier):
         self.l2 = l2
         self.l0 = l0
         self.group_l1 = group_l1
+        self.capped_l1 = capped_l1
+        self.cap = cap
         self.loss = loss
         self.penalty_weights = penalty_weights
         self.feature_costs = feature_costs
@@ -376,7 +407,7 @@ class GraftRegressorCV(_GraftCV, GraftRegressor):
     ----------
     l1s, n_l1s, smallest, cv, scoring, rule, l1, l0
         What to try and how to choose, as in :class:`GraftClassifierCV`.
-    l2, group_l1, loss, delta, penalty_weights, feature_costs, groups, keep, max_features, max_cost
+    l2, group_l1, capped_l1, cap, loss, delta, penalty_weights, feature_costs, groups, keep, max_features, max_cost
         The criterion, as in :class:`GraftRegressor`.
     effort, select_unit, on_increase, polish, fit_intercept, standardize, positive
         As in :class:`GraftRegressor`.
@@ -413,6 +444,8 @@ class GraftRegressorCV(_GraftCV, GraftRegressor):
         l2: float = 0.0,
         l0: Any = 0.0,
         group_l1: float = 0.0,
+        capped_l1: float = 0.0,
+        cap: float = 0.1,
         loss: str | Loss = "auto",
         delta: float = 1.35,
         penalty_weights: Any = None,
@@ -445,6 +478,8 @@ class GraftRegressorCV(_GraftCV, GraftRegressor):
         self.l2 = l2
         self.l0 = l0
         self.group_l1 = group_l1
+        self.capped_l1 = capped_l1
+        self.cap = cap
         self.loss = loss
         self.delta = delta
         self.penalty_weights = penalty_weights

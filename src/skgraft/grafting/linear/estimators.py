@@ -28,6 +28,8 @@ from skgraft.tables.targets import read_classes
 
 Array = NDArray[np.float64]
 
+SMALLEST_SCALE = 1e-290  # of a column, by which a weight can still be divided
+
 _NON_NEGATIVE = Interval(Real, 0, None, closed="left")
 
 
@@ -36,6 +38,8 @@ _CONSTRAINTS: dict[str, Any] = {
     "l2": [_NON_NEGATIVE],
     "l0": [_NON_NEGATIVE],
     "group_l1": [_NON_NEGATIVE],
+    "capped_l1": [_NON_NEGATIVE],
+    "cap": [Interval(Real, 0, None, closed="neither")],
     "penalty_weights": [None, "array-like", Mapping],
     "feature_costs": [None, "array-like", Mapping],
     "groups": [None, "array-like", Mapping],
@@ -78,6 +82,12 @@ class _LinearGraft(SelectorMixin, BaseEstimator):
         X, target, weight = self._encoded(X, y, sample_weight)
         names = getattr(self, "feature_names_in_", None)
         n_features = X.shape[1]
+        priced = self.l0 or self.max_features is not None or self.max_cost is not None
+        if priced and getattr(self, "capped_l1", 0.0):
+            msg = (
+                "capped_l1 stands for a price on features: use it without l0, max_features and max_cost, or set it to 0"
+            )
+            raise ValueError(msg)
         prices = resolve_prices(
             groups=self.groups,
             feature_costs=self.feature_costs,
@@ -101,6 +111,11 @@ class _LinearGraft(SelectorMixin, BaseEstimator):
             name = j if names is None else repr(str(names[j]))
             msg = f"column {name} of X holds numbers too large to be squared; rescale it, or set standardize=True"
             raise ValueError(msg)
+        if (columns.scale < SMALLEST_SCALE).any():
+            j = int(np.argmin(columns.scale))
+            name = j if names is None else repr(str(names[j]))
+            msg = f"column {name} of X holds numbers so small that its coefficient would overflow; rescale it"
+            raise ValueError(msg)
         return columns
 
     def _criterion(
@@ -121,6 +136,8 @@ class _LinearGraft(SelectorMixin, BaseEstimator):
             group_l1=float(self.group_l1),
             l0=float(self.l0),
             positive=self.positive,
+            capped_l1=float(getattr(self, "capped_l1", 0.0)),
+            cap=float(getattr(self, "cap", np.inf)),
         )
 
     def _solve(self, problem: LinearProblem) -> None:
@@ -209,7 +226,7 @@ class GraftClassifier(ClassProbabilities, _LinearGraft):
     Minimises, over weights w and intercepts b of standardised features::
 
         C(w, b) = 1/Σs Σ_i s_i L(w·x_i + b, y_i) + l2 Σ_j a_j w_j² + l1 Σ_j a_j|w_j|
-                  + group_l1 Σ_g √|g| ||w_g|| + l0 Σ_g cost_g [w_g ≠ 0]
+                  + group_l1 Σ_g √|g| ||w_g|| + l0 Σ_g cost_g [w_g ≠ 0] + capped_l1 Σ_j a_j min(|w_j|, cap)
 
     by grafting [1]_: the gradient of every weight at zero is tested, the strongest come in, the free weights are
     re-optimised, those back at zero leave.  With ``l0 = 0`` and no budget the problem is convex and the
@@ -226,7 +243,15 @@ class GraftClassifier(ClassProbabilities, _LinearGraft):
     l0 : float, default=0.0
         Price of a feature (times its cost) or bag.
     group_l1 : float, default=0.0
-        Coefficient of the group norm: bags, with the weights of all classes, come in whole.
+        Coefficient of the group norm: bags, with the weights of all classes, come in whole.  Features of penalty
+        weight 0 are no part of their bag here; other penalty weights do not enter the norm.
+    capped_l1 : float, default=0.0
+        Coefficient mu of mu Σ a_j min(|w_j|, cap), the capped l1 norm [4]_: what is selected is not shrunk further.
+        Minimised by rounds of reweighting from the solution with l1 + mu, none of which raises the criterion.  The
+        result is stationary, not the global optimum, and has no duality gap.  Not together with ``l0`` or a budget.
+    cap : float, default=0.1
+        The epsilon of [4]_: where the capped norm stops rising, in units of the weights of standardised features
+        (of the features as they are with ``standardize=False``).
     loss : {"auto", "logistic", "multinomial", "squared_hinge"} or Loss, default="auto"
         ``"auto"`` is logistic for two classes and multinomial for more.  Logistic and squared hinge treat more
         than two classes one against the rest, a feature being paid for once.
@@ -245,7 +270,8 @@ class GraftClassifier(ClassProbabilities, _LinearGraft):
     effort : {"full", "light", "newest", "batch", "gauss_seidel"}, default="full"
         How hard to re-optimise between selections: to the optimum; one orthant-wise quasi-Newton step [2]_; the
         newest weight and the intercepts only; with everything free from the start; one weight at a time,
-        the worst first [3]_.  ``"newest"`` does not end at the optimum.
+        the worst first
+        [3]_, and then all together.  ``"newest"`` does not end at the optimum.
     select_unit : int or "auto", default="auto"
         How many weights come in at a time.
     on_increase : {"stop", "next"}, default="stop"
@@ -319,6 +345,7 @@ class GraftClassifier(ClassProbabilities, _LinearGraft):
        Markov random fields. KDD.
     .. [3] Shevade and Keerthi (2003). A simple and efficient algorithm for gene selection using sparse logistic
        regression. Bioinformatics 19.
+    .. [4] Xu, Huang, Weinberger and Zheng (2014). Gradient boosted feature selection. KDD. Eq. 3.
 
     Examples
     --------
@@ -343,6 +370,8 @@ class GraftClassifier(ClassProbabilities, _LinearGraft):
         l2: float = 0.0,
         l0: float = 0.0,
         group_l1: float = 0.0,
+        capped_l1: float = 0.0,
+        cap: float = 0.1,
         loss: str | Loss = "auto",
         penalty_weights: Any = None,
         feature_costs: Any = None,
@@ -370,6 +399,8 @@ class GraftClassifier(ClassProbabilities, _LinearGraft):
         self.l2 = l2
         self.l0 = l0
         self.group_l1 = group_l1
+        self.capped_l1 = capped_l1
+        self.cap = cap
         self.loss = loss
         self.penalty_weights = penalty_weights
         self.feature_costs = feature_costs
@@ -435,7 +466,7 @@ class GraftRegressor(MultiOutputMixin, RegressorMixin, _LinearGraft):
 
     Parameters
     ----------
-    l1, l2, l0, group_l1
+    l1, l2, l0, group_l1, capped_l1, cap
         Coefficients of the penalties; with ``standardize=False``, ``l1`` is scikit-learn's ``Lasso(alpha)``.
     loss : {"auto", "squared", "huber", "poisson"} or Loss, default="auto"
         ½(y - f)², Huber's function of y - f, or exp(f) - y·f for counts; ``"auto"`` is squared.
@@ -489,6 +520,8 @@ class GraftRegressor(MultiOutputMixin, RegressorMixin, _LinearGraft):
         l2: float = 0.0,
         l0: float = 0.0,
         group_l1: float = 0.0,
+        capped_l1: float = 0.0,
+        cap: float = 0.1,
         loss: str | Loss = "auto",
         delta: float = 1.35,
         penalty_weights: Any = None,
@@ -516,6 +549,8 @@ class GraftRegressor(MultiOutputMixin, RegressorMixin, _LinearGraft):
         self.l2 = l2
         self.l0 = l0
         self.group_l1 = group_l1
+        self.capped_l1 = capped_l1
+        self.cap = cap
         self.loss = loss
         self.delta = delta
         self.penalty_weights = penalty_weights

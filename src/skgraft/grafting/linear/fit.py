@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from skgraft.criterion.certificate import GLOBAL, NO_MOVE, NOT_CONVERGED, NOT_STATIONARY, WEIGHTS, Certificate
-from skgraft.grafting.linear.model import LinearModel, Saved
+from skgraft.grafting.linear.capped import reweight
+from skgraft.grafting.linear.model import LinearModel, Outcome, Saved
 from skgraft.grafting.linear.optimality import Check, certify, check, is_bounded
 from skgraft.grafting.linear.polish import polish as polish_model
 from skgraft.grafting.linear.problem import LinearProblem
@@ -91,14 +92,6 @@ def fit_linear(problem: LinearProblem, controls: Controls, start: tuple[Array, A
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """How a search ended: whether by itself, and whether it knows of no single move that would lower the criterion."""
-
-    finished: bool = False
-    no_move: bool = False
-
-
-@dataclass(frozen=True)
 class Ended:
     """How a minimisation ended: the model, its best state, how the search ended and whether it was interrupted."""
 
@@ -159,6 +152,12 @@ def rounding(target: Target) -> float:
 
 def run(model: LinearModel, controls: Controls, tol: float, monitor: Monitor) -> Outcome:
     """Minimise the criterion from where the model is."""
+    if model.problem.capped_l1 == 0.0:
+        return _run_once(model, controls, tol, monitor)
+    return reweight(model, lambda: _run_once(model, controls, tol, monitor), monitor)
+
+
+def _run_once(model: LinearModel, controls: Controls, tol: float, monitor: Monitor) -> Outcome:
     settings = settings_for(model.problem, controls, tol, model.layout.n_units)
     finished = grow(model, settings, monitor)
     return improve(model, controls, settings, monitor, finished=finished)
@@ -301,7 +300,8 @@ def conclude(
     scale = float(np.abs(model.null_gradient).max(initial=0.0))
     meaningless = found.violation <= rounding(problem.target) and controls.tol * scale <= rounding(problem.target)
     violation = 0.0 if meaningless else found.violation / scale
-    gap = None if found.gap is None else found.gap / model.height
+    # with a cap the gap is that of the last round alone
+    gap = None if found.gap is None or problem.capped_l1 > 0.0 else found.gap / model.height
     total_cost = problem.prices.total(found.support)
     converged = outcome.finished and violation <= controls.tol * (1.0 + 1e-6)
     scope = scope_of(problem, found, controls, scale, outcome, converged=converged)
@@ -325,6 +325,6 @@ def scope_of(
     if not converged:
         return NOT_STATIONARY if controls.effort == "newest" else NOT_CONVERGED
     tol = max(controls.tol * scale * (1.0 + 1e-6), rounding(problem.target))
-    if problem.l0 == 0.0 and found.relaxed <= tol:
+    if problem.l0 == 0.0 and problem.capped_l1 == 0.0 and found.relaxed <= tol:
         return GLOBAL
     return NO_MOVE if outcome.no_move else WEIGHTS

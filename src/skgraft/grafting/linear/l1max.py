@@ -31,7 +31,8 @@ def l1_max(X: Any, y: Any, *, loss: str | Loss = "auto", sample_weight: Any = No
         Weights of the samples.
     **parameters
         Parameters of the estimator that change the answer: ``standardize``, ``fit_intercept``,
-        ``penalty_weights``, ``class_weight``, ``groups``, ``group_l1``, ``positive``, ``delta``, ``l2``.
+        ``penalty_weights``, ``class_weight``, ``groups``, ``group_l1``, ``positive``, ``delta``, ``l2``,
+        ``capped_l1``.
 
     Returns
     -------
@@ -66,22 +67,30 @@ def estimator_for(y: Any, loss: str | Loss, parameters: dict[str, Any]) -> Any:
 
 def null_l1(problem: LinearProblem) -> float:
     """Return the smallest l1 that keeps every penalised weight at zero."""
-    start = replace(problem, l1=1.0)
+    start = replace(problem, l1=1.0, capped_l1=0.0)
     model = LinearModel(start)
     model.open_first(None, 1e-10 * float(np.abs(model.null_gradient).max(initial=0.0)))
     gradient = model.exact_gradient()
     layout = Layout(start)
     a = make_penalty(start, layout).l1  # with l1 = 1 these are the penalty weights
     pull = np.maximum(-gradient, 0.0) if problem.positive else np.abs(gradient)
-    penalised = a > 0.0
-    if not penalised.any():
-        return 0.0
-    top = float((pull[penalised] / a[penalised]).max(initial=0.0))
+    told = (a > 0.0) & (pull > _noise(problem, layout, model.point.scores))
+    top = float((pull[told] / a[told]).max(initial=0.0))
     if problem.group_l1 == 0.0 or top == 0.0:
-        return top
+        return max(top - problem.capped_l1, 0.0)  # at zero a capped l1 holds as any other
     low, high = 0.0, top
     for _ in range(100):
         middle = 0.5 * (low + high)
         quiet = make_penalty(replace(problem, l1=middle), layout).distance_at_zero(gradient).max() == 0.0
         low, high = (low, middle) if quiet else (middle, high)
     return high
+
+
+def _noise(problem: LinearProblem, layout: Layout, scores: Array) -> Array:
+    """Return what rounding alone leaves of the gradient of a column that tells nothing about the target."""
+    target, eps = problem.target, float(np.finfo(float).eps)
+    apart = target.loss.derivative(scores, target.y)
+    size, residual = target.weight @ np.abs(target.y), np.sqrt(target.weight @ apart**2)
+    noise = 4.0 * eps * np.outer(problem.columns.length, residual)
+    noise[:, residual <= 4.0 * eps * size] = np.inf  # a constant target: its residuals are rounding themselves
+    return np.asarray(layout.flat(noise))

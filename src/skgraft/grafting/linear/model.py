@@ -22,7 +22,8 @@ Index = NDArray[np.intp]
 
 NEWTON_STEPS = 100
 INEXACT_STEPS = 2  # Newton steps between selections while many features still come in
-GAUSS_SEIDEL_STEPS = 1000
+# On columns alike in direction single weights need thousands of steps; after these few all weights move together.
+GAUSS_SEIDEL_STEPS = 15
 WORTHWHILE = 0.2  # share of the open units that a generous pruning must find to close
 NEAR = 0.8  # a weight back at zero stays free while its gradient is within this share of its penalty
 
@@ -35,6 +36,14 @@ class Saved:
     arrival: Index
     newest: Index
     point: Point
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a search ended: whether by itself, and whether it knows of no single move that would lower the criterion."""
+
+    finished: bool = False
+    no_move: bool = False
 
 
 class LinearModel:
@@ -328,9 +337,9 @@ class LinearModel:
         elif effort == "newest":
             newest = self._units[np.isin(self._units, self._units_at(self._newest))]
             self._move_to(self._optimize_only(newest, tol))
-        elif effort == "gauss_seidel":
-            self._gauss_seidel(tol)
         else:
+            if effort == "gauss_seidel":
+                self._gauss_seidel(tol)
             steps = NEWTON_STEPS if exact or self._target.loss.quadratic else INEXACT_STEPS
             if effort in {"batch", "light"}:
                 steps = NEWTON_STEPS
@@ -364,7 +373,7 @@ class LinearModel:
         return Point(w, moved.intercept, moved.scores)
 
     def _gauss_seidel(self, tol: float) -> None:
-        """Optimise the worst open unit alone, again and again (Shevade and Keerthi 2003)."""
+        """Optimise the worst open unit alone, a few times (Shevade and Keerthi 2003)."""
         starts = np.concatenate([[0], np.cumsum(self.layout.sizes[self._units])])[:-1]
         for _ in range(GAUSS_SEIDEL_STEPS):
             residual = self._target.residual(self._point.scores)

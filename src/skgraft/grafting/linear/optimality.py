@@ -16,6 +16,7 @@ from skgraft.prices import within_limits
 Array = NDArray[np.float64]
 
 ROUNDING = 1e-12  # a gap below this share of the criterion is rounding
+ROUNDED_SUMS = 8.0  # units in the last place by which a sum over residuals may be wrong
 
 
 @dataclass(frozen=True)
@@ -70,22 +71,25 @@ def _gap(
 ) -> float | None:
     target = problem.target
     loss, y, weight = target.loss, target.y, target.weight
-    free = penalty.unpenalized & (penalty.ridge == 0.0)
     u = loss.derivative(scores, y)
     if target.intercept:
         u = u - weight @ u  # leaves the gradient of centred columns as it is
-    gap = duality_gap(value, loss, y, weight, u, penalty, gradient, free)
+    # a residual is exact to the last digit of what it is the difference of, and so is its sum over a column
+    spread = problem.columns.length[:, None] * (weight @ (np.abs(u) + np.abs(y)))
+    noise = layout.flat(ROUNDED_SUMS * np.finfo(float).eps * spread)
+    noise = np.where(penalty.unpenalized & (penalty.ridge == 0.0), np.inf, noise)
+    gap = duality_gap(value, loss, y, weight, u, penalty, gradient, noise)
     if gap is None and target.intercept:
         # the shift left the domain; the derivatives at the best intercepts cannot
         _, scores = fit_intercept(target, scores, np.zeros(target.n_outputs))
         gradient = layout.flat(problem.columns.gradient(target.residual(scores)))
-        gap = duality_gap(value, loss, y, weight, loss.derivative(scores, y), penalty, gradient, free)
+        gap = duality_gap(value, loss, y, weight, loss.derivative(scores, y), penalty, gradient, noise)
     return 0.0 if gap is not None and gap < ROUNDING * abs(value) else gap
 
 
 def is_bounded(problem: LinearProblem) -> bool:
     """Whether a penalty bounds the dual problem."""
-    return problem.l1 > 0.0 or problem.l2 > 0.0 or problem.group_l1 > 0.0
+    return problem.l1 > 0.0 or problem.l2 > 0.0 or problem.group_l1 > 0.0 or problem.capped_l1 > 0.0
 
 
 def _held_at_zero(problem: LinearProblem, support: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -95,7 +99,10 @@ def _held_at_zero(problem: LinearProblem, support: NDArray[np.bool_]) -> NDArray
     paid = np.zeros(prices.bags.n_bags, bool)
     paid[of[taken]] = True
     charge = np.where(paid, 0.0, prices.charge)[of]
-    size = prices.bags.sizes[of] if problem.group_l1 > 0.0 else np.ones(of.size, np.intp)
+    size = np.ones(of.size, np.intp)
+    if problem.group_l1 > 0.0:
+        _, group, sizes = np.unique(problem.group_of, return_inverse=True, return_counts=True)
+        size = sizes[group]
     count, cost = np.count_nonzero(taken) + size, prices.total(taken) + charge
     held = (problem.l0 * charge > 0.0) | ~within_limits(count, cost, prices.max_features, prices.max_cost)
     return np.asarray((held & ~taken) | problem.barred)

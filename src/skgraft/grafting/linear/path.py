@@ -15,7 +15,6 @@ from skgraft.criterion import Loss
 from skgraft.criterion.certificate import Certificate
 from skgraft.grafting.linear.fit import (
     Controls,
-    Outcome,
     begin,
     check_model,
     conclude,
@@ -26,7 +25,7 @@ from skgraft.grafting.linear.fit import (
     warn,
 )
 from skgraft.grafting.linear.l1max import estimator_for, null_l1
-from skgraft.grafting.linear.model import LinearModel
+from skgraft.grafting.linear.model import LinearModel, Outcome
 from skgraft.grafting.linear.problem import LinearProblem
 from skgraft.grafting.loop import Monitor
 from skgraft.prices import Prices

@@ -27,7 +27,8 @@ class LinearProblem:
     """A criterion over linear models: X, targets and penalties, all in standardised coordinates.
 
     ``l1``, ``l2`` and ``group_l1`` are the coefficients of eq. 7; ``penalty_weight`` is a_j per feature;
-    ``l0`` and ``prices`` say what features cost.
+    ``l0`` and ``prices`` say what features cost.  ``capped_l1`` is the coefficient of Σ a_j min(|w_j|, cap), and
+    ``beyond`` marks the weights (n_features, n_outputs) at which it is taken for the constant cap, not for |w_j|.
     """
 
     columns: Columns
@@ -39,6 +40,9 @@ class LinearProblem:
     group_l1: float = 0.0
     l0: float = 0.0
     positive: bool = False
+    capped_l1: float = 0.0
+    cap: float = np.inf
+    beyond: NDArray[np.bool_] | None = None
 
     @property
     def convex(self) -> bool:
@@ -63,10 +67,17 @@ class LinearProblem:
         """Return the features that some features take from the limits: with a group norm, the whole of their bags."""
         if self.group_l1 == 0.0:
             return features
+        return np.isin(self.group_of, self.group_of[features]) & ~self.barred
+
+    @cached_property
+    def group_of(self) -> Index:
+        """Number of the group that each feature comes in with: its bag, but for those that are barred from it.
+
+        Nothing holds an unpenalised feature back together with its bag, so it has a group of its own.
+        """
         bags = self.prices.bags
-        touched = np.zeros(bags.n_bags, bool)
-        touched[bags.of[features]] = True
-        return np.asarray(touched[bags.of] & ~self.barred)
+        alone = 2 * bags.n_bags + np.arange(self.n_features)
+        return np.where(self.penalty_weight > 0.0, 2 * bags.of + self.barred, alone)
 
     @property
     def n_outputs(self) -> int:
@@ -93,26 +104,25 @@ class LinearProblem:
 class Layout:
     """The order in which weights (feature, output) are laid out, and the units the loop opens and closes.
 
-    With a group norm the units are the bags, whose weights lie together; else, where features have prices,
-    a unit is a feature; else it is a single weight.  Features that are barred from a bag make a unit that stays closed.
+    With a group norm the units are the bags, whose weights lie together, without their unpenalised features, each
+    of which is a unit of its own; else, where features have prices, a unit is a feature; else it is a single weight.
+    Features that are barred from a bag make a unit that stays closed.
     """
 
     def __init__(self, problem: LinearProblem) -> None:
         p, n_outputs = problem.n_features, problem.n_outputs
-        bags = problem.prices.bags
         self.n_outputs = n_outputs
         self.grouped = problem.group_l1 > 0.0
         self.features = np.arange(p)
         if self.grouped:
-            _, unit, counts = np.unique(2 * bags.of + problem.barred, return_inverse=True, return_counts=True)
-            self.features = np.argsort(unit, kind="stable")
-        self.trivial = bool((self.features == np.arange(p)).all())
-        if self.grouped:
+            _, self.unit_of, counts = np.unique(problem.group_of, return_inverse=True, return_counts=True)
+            self.features = np.argsort(self.unit_of, kind="stable")
             sizes = counts * n_outputs
         elif not problem.convex:
             sizes = np.full(p, n_outputs)
         else:
             sizes = np.ones(p * n_outputs, np.intp)
+        self.trivial = bool((self.features == np.arange(p)).all())
         self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
         self.sizes = sizes
         self.single = self.starts.size == p * n_outputs + 1
@@ -152,10 +162,15 @@ class Layout:
 def make_penalty(problem: LinearProblem, layout: Layout) -> Penalty:
     """Return the convex penalty of the problem over all weights, as laid out."""
     a = layout.flat(np.repeat(problem.penalty_weight[:, None], problem.n_outputs, axis=1))
-    l1, ridge = problem.l1 * a, 2.0 * problem.l2 * a
+    ridge = 2.0 * problem.l2 * a
+    beyond = np.zeros(a.size, bool) if problem.beyond is None else layout.flat(problem.beyond)
+    l1 = np.where(beyond, problem.l1, problem.l1 + problem.capped_l1) * a
+    offset = problem.capped_l1 * problem.cap * float(a[beyond].sum()) if beyond.any() else 0.0
     if not layout.grouped:
-        return Penalty(l1, ridge, np.zeros(a.size), np.arange(a.size + 1), problem.positive)
+        return Penalty(l1, ridge, np.zeros(a.size), np.arange(a.size + 1), problem.positive, offset)
     bags = problem.prices.bags
-    norm = problem.group_l1 * np.sqrt(bags.sizes[bags.of[layout.feature(layout.starts[:-1])]])
-    norm[np.maximum.reduceat(a, layout.starts[:-1]) == 0.0] = 0.0  # a bag that nothing penalises
-    return Penalty(l1, ridge, norm, layout.starts, problem.positive)
+    # |g| counts the penalised features of a bag
+    size = np.bincount(bags.of, problem.penalty_weight > 0.0, bags.n_bags)
+    norm = problem.group_l1 * np.sqrt(size[bags.of[layout.feature(layout.starts[:-1])]])
+    norm[np.maximum.reduceat(a, layout.starts[:-1]) == 0.0] = 0.0
+    return Penalty(l1, ridge, norm, layout.starts, problem.positive, offset)

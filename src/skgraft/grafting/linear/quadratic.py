@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from skgraft.criterion.penalties import Penalty
+from skgraft.grafting.orthant import project
 
 Array = NDArray[np.float64]
 
@@ -29,6 +29,7 @@ PIVOT_AFTER = 4  # rounds after which weights come in one at a time,
 PIVOT_WEIGHTS = 600  # if they are no more than this
 PATIENCE = 15  # rounds without halving the violation before giving up
 SUPPORT_STEPS = 10  # Newton steps in a row between epochs
+ROUNDING = 1e-12  # a promised decrease below this share of what the model adds up is noise
 PLAIN_WEIGHTS = 256  # up to this many free weights of a small problem need no compiler
 
 
@@ -59,7 +60,7 @@ def minimize_gram(H: NDArray[np.floating], q: Array, w: Array, penalty: Penalty,
             return
         if settled and round_ < 3:
             continue  # by step size, though not by gradient: another few epochs are cheaper than what follows
-        _support_steps(H, q, w, penalty, SUPPORT_STEPS)
+        _support_steps(H, q, w, penalty, SUPPORT_STEPS, tol)
         left = float(penalty.violation(q, w).max())
         if left <= tol:
             return
@@ -68,7 +69,7 @@ def minimize_gram(H: NDArray[np.floating], q: Array, w: Array, penalty: Penalty,
                 return
             epochs.compile()
             patience = _Patience(PATIENCE)
-        if penalty.scalar and round_ >= PIVOT_AFTER and w.size <= PIVOT_WEIGHTS:
+        if round_ >= PIVOT_AFTER and w.size <= PIVOT_WEIGHTS:
             _pivot(H, q, w, penalty, tol)
             return
 
@@ -124,19 +125,48 @@ class _Epochs:
 def _pivot(H: NDArray[np.floating], q: Array, w: Array, penalty: Penalty, tol: float) -> None:
     """Finish by an active set: to the minimum over the nonzero weights, then the worst of the others comes in.
 
-    Slower than epochs where many weights change, but every step goes down, so it cannot cycle.
+    Slower than epochs where many weights change, but every step goes down, so it cannot cycle, and it does not mind
+    columns of very different scales within a group, which bring proximal steps to a standstill.
     """
     m = w.size
-    threshold = penalty.l1 + penalty.norm
     for _ in range(4 * m):
-        _support_steps(H, q, w, penalty, m)
+        _support_steps(H, q, w, penalty, m, 0.5 * tol)
+        if not penalty.scalar:
+            _drop_groups(H, q, w, penalty)
         violation = penalty.violation(q, w)
-        j = int(np.argmax(np.where(w == 0.0, violation, 0.0)))
-        if violation[j] <= tol or w[j] != 0.0 or H[j, j] <= 0.0:
+        at_zero = np.maximum.reduceat(np.where(w == 0.0, penalty.excess(q), 0.0), penalty.starts[:-1]) > 0.0
+        group = int(np.argmax(np.where(at_zero, violation, 0.0)))
+        if not at_zero[group] or violation[group] <= tol or not _enter(H, q, w, penalty, group):
             return
-        step = -np.sign(q[j]) * (abs(q[j]) - threshold[j]) / H[j, j]
-        w[j] = step
-        q += step * H[j, :m]
+
+
+def _drop_groups(H: NDArray[np.floating], q: Array, w: Array, penalty: Penalty) -> None:
+    """Set every group to zero that lowers the model by it; Newton steps only come near to zero."""
+    for group in np.flatnonzero((penalty.norm > 0.0) & (penalty.per_group(w * w) > 0.0)).tolist():
+        mine = slice(penalty.starts[group], penalty.starts[group + 1])
+        H_w = np.asarray(w[mine] @ H[mine, : w.size], dtype=np.float64)
+        freed = float(penalty.norm[group] * np.sqrt(w[mine] @ w[mine]) + penalty.l1[mine] @ np.abs(w[mine]))
+        if 0.5 * float(w[mine] @ H_w[mine]) - float(q[mine] @ w[mine]) < freed:
+            q -= H_w
+            w[mine] = 0.0
+
+
+def _enter(H: NDArray[np.floating], q: Array, w: Array, penalty: Penalty, group: int) -> bool:
+    """Move the weights at zero of a group to the minimum along their steepest descent; False if nothing bends it."""
+    mine = slice(penalty.starts[group], penalty.starts[group + 1])
+    norm, length = float(penalty.norm[group]), float(np.sqrt(w[mine] @ w[mine]))
+    d = np.where(w[mine] == 0.0, -np.sign(q[mine]) * penalty.excess(q)[mine], 0.0)
+    reach = float(np.sqrt(d @ d))
+    # along d a group at zero has the slope norm·|d| more; one that is not has the curvature norm/length at most
+    held, bent = (norm, 0.0) if length == 0.0 else (0.0, norm / length)
+    H_d = np.asarray(d @ H[mine, : w.size], dtype=np.float64)
+    curvature = float(d @ H_d[mine]) + bent * reach**2
+    if curvature <= 0.0 or reach <= held:
+        return False
+    t = reach * (reach - held) / curvature
+    w[mine] += t * d
+    q += t * H_d
+    return True
 
 
 def plain_gram_cd(
@@ -192,62 +222,117 @@ def block_norms(H: NDArray[np.floating], penalty: Penalty) -> Array:
     return out * (1.0 + 1e-6)  # float32 blocks carry rounding
 
 
-def _support_steps(H: NDArray[np.floating], q: Array, w: Array, penalty: Penalty, most: int) -> None:
-    """Take Newton steps over the nonzero weights while each of them brings a weight back to zero."""
+def _support_steps(H: NDArray[np.floating], q: Array, w: Array, penalty: Penalty, most: int, tol: float) -> None:
+    """Take Newton steps over the nonzero weights while each brings one of them to zero, or more are needed."""
+    curved = not penalty.scalar and bool(penalty.norm.any())
     for _ in range(most):
-        if not _support_step(H, q, w, penalty):
-            return
+        moved, pinned = _support_step(H, q, w, penalty)
+        if pinned or (curved and moved and _support_violation(q, w, penalty) > tol):
+            continue
+        return
 
 
-def _support_step(H: NDArray[np.floating], q: Array, w: Array, penalty: Penalty) -> bool:
+def _support_violation(q: Array, w: Array, penalty: Penalty) -> float:
+    """Return the largest slope of the model over the nonzero weights."""
+    length = penalty.per_weight(np.sqrt(penalty.per_group(w * w)))
+    pull = penalty.per_weight(penalty.norm) / np.where(length > 0.0, length, 1.0)
+    return float(np.abs(np.where(w != 0.0, q + penalty.l1 * np.sign(w) + pull * w, 0.0)).max(initial=0.0))
+
+
+def _support_step(H: NDArray[np.floating], q: Array, w: Array, penalty: Penalty) -> tuple[bool, bool]:
     """Take a Newton step over the nonzero weights, as far as the model with its kinks goes down.
 
-    Returns whether a weight stopped it by reaching zero.
+    Returns whether it moved, and whether a weight stopped it by reaching zero.
     """
     m = w.size
     support = np.flatnonzero(w)
     if not support.size:
-        return False
+        return False, False
+    if penalty.norm.any() and not penalty.scalar:
+        return _support_step_of_groups(H, q, w, penalty, support)
     at = w[support]
-    slope = q[support] + penalty.l1[support] * np.sign(at)
-    hessian: NDArray[Any] = H[support[:, None], support]
-    if penalty.norm.any():
-        hessian = hessian.astype(np.float64)
-        slope = slope + _norm_curvature(hessian, support, at, penalty)
-    d = _solve_definite(hessian, -slope)
+    kink = penalty.l1[support] + (penalty.norm[support] if penalty.scalar else 0.0)
+    d = _solve_definite(H[support[:, None], support], -q[support] - kink * np.sign(at))
     if d is None:
-        return False
+        return False, False
     step = np.zeros(m)
     step[support] = d
     H_step = np.asarray(H[:m, :m] @ step.astype(H.dtype), dtype=np.float64)
-    quadratic = float(d @ H_step[support])
-    linear = float(q[support] @ d)
-    if penalty.norm.any() and not penalty.scalar:
-        t, pinned = _search_backtracking(w, step, linear, quadratic, penalty), -1
-        w += t * step
-        if penalty.positive:
-            np.maximum(w, 0.0, out=w)
-    else:
-        kink = penalty.l1[support] + (penalty.norm[support] if penalty.scalar else 0.0)
-        t, pinned = search_kinks(at, d, linear, quadratic, kink, positive=penalty.positive)
-        w[support] += t * d
-        if pinned >= 0:
-            w[support[pinned]] = 0.0
+    t, pinned = search_kinks(at, d, float(q[support] @ d), float(d @ H_step[support]), kink, positive=penalty.positive)
+    w[support] += t * d
+    if pinned >= 0:
+        w[support[pinned]] = 0.0
     q += t * H_step
-    return pinned >= 0
+    return t > 0.0, pinned >= 0
 
 
-def _norm_curvature(hessian: Array, support: NDArray[np.intp], at: Array, penalty: Penalty) -> Array:
-    """Add the group norm's second derivative to ``hessian``, in place, and return its first."""
-    if penalty.scalar:
-        return np.asarray(penalty.norm[support] * np.sign(at))
+def _support_step_of_groups(
+    H: NDArray[np.floating], q: Array, w: Array, penalty: Penalty, support: NDArray[np.intp]
+) -> tuple[bool, bool]:
+    """Take a step over the nonzero weights of groups whose norms bend.
+
+    A norm does not bend along its own weights, so that where H is singular Newton's step may be far too long.  The
+    second try is with the parabola ½norm(|w|²/length + length), which lies above the norm: its step is sure to go down.
+    """
+    at = w[support]
+    base = np.asarray(H[support[:, None], support], dtype=np.float64)
+    for radial in (0.0, 1.0):
+        hessian = base.copy()
+        slope = q[support] + penalty.l1[support] * np.sign(at)
+        slope += _norm_curvature(hessian, support, at, penalty, radial)
+        d = _solve_definite(hessian, -slope)
+        if d is None:
+            continue
+        step = np.zeros(w.size)
+        step[support] = d
+        moved, pinned = _move_groups(H, q, w, step, float(slope @ d), penalty, turns=radial > 0.0)
+        if moved:
+            return True, pinned
+    return False, False
+
+
+def _move_groups(
+    H: NDArray[np.floating], q: Array, w: Array, step: Array, promised: float, penalty: Penalty, *, turns: bool
+) -> tuple[bool, bool]:
+    """Go along a step as far as the model falls; weights that would change sign stop at zero.
+
+    So do groups that turn round, unless the step ``turns`` them on purpose.
+    Returns whether it moved, and whether something stopped at zero.
+    """
+    value = penalty.value(w)
+    noise = abs(promised) <= ROUNDING * (value + float(np.abs(q) @ np.abs(w)))
+    before = _support_violation(q, w, penalty) if noise else 0.0
+    leaving = np.flatnonzero((w * step < 0.0) & ((penalty.l1 > 0.0) | penalty.positive))
+    orthant = replace(penalty, norm=np.zeros_like(penalty.norm)) if turns else penalty
+    first = float((-w[leaving] / step[leaving]).min(initial=np.inf))
+    # the last try ends where the first weight leaves: up to there nothing has a kink
+    for t in (1.0, 0.5, 0.25, min(first * (1.0 + 1e-12), 0.125)):
+        moved = project(w + t * step, w, step, orthant)
+        d = moved - w
+        H_d = np.asarray(H[: w.size, : w.size] @ d, dtype=np.float64)
+        falls = float(q @ d + 0.5 * (d @ H_d)) + penalty.value(moved) - value < 0.0
+        # where values cannot tell any more, slopes do
+        if falls or (noise and _support_violation(q + H_d, moved, penalty) < before):
+            pinned = bool(((w != 0.0) & (moved == 0.0)).any())
+            w[:] = moved
+            q += H_d
+            return True, pinned
+    return False, False
+
+
+def _norm_curvature(hessian: Array, support: NDArray[np.intp], at: Array, penalty: Penalty, radial: float) -> Array:
+    """Add the group norm's second derivative to ``hessian``, in place, and return its first.
+
+    ``radial`` is the share of the curvature across a group that is also assumed along its weights, where the norm
+    has none.
+    """
     group = np.repeat(np.arange(penalty.norm.size), np.diff(penalty.starts))[support]
     length = np.sqrt(np.bincount(group, at * at, penalty.norm.size))
     edges = np.flatnonzero(np.diff(np.concatenate([[-1], group, [-1]])))
     unit = at / length[group]
     for a, b in pairwise(edges.tolist()):
         weight = penalty.norm[group[a]] / length[group[a]]
-        hessian[a:b, a:b] += weight * (np.eye(b - a) - np.outer(unit[a:b], unit[a:b]))
+        hessian[a:b, a:b] += weight * (np.eye(b - a) - (1.0 - radial) * np.outer(unit[a:b], unit[a:b]))
     return np.asarray(penalty.norm[group] * unit)
 
 
@@ -299,17 +384,3 @@ def search_kinks(
     if quadratic <= 0.0:
         return 1.0, -1
     return -(slope + float(jumps.sum())) / quadratic, -1
-
-
-def _search_backtracking(w: Array, step: Array, linear: float, quadratic: float, penalty: Penalty) -> float:
-    t = 1.0
-    if penalty.positive:
-        falling = step < 0.0
-        if falling.any():
-            t = min(1.0, float((-w[falling] / step[falling]).min()))
-    start = penalty.value(w)
-    while t > 1e-4:
-        if t * linear + 0.5 * t * t * quadratic + penalty.value(w + t * step) < start:
-            return t
-        t *= 0.5
-    return 0.0

@@ -167,10 +167,10 @@ def _slack(problem: LinearProblem, gradient: Array) -> tuple[Array, Array]:
     if not layout.grouped:
         pull = -flat if problem.positive else np.abs(flat)
         return (penalty.hold - pull).reshape(gradient.shape).min(axis=1), length
-    of = problem.prices.bags.of
+    of = layout.unit_of
     excess = penalty.excess(flat)
     reach = np.sqrt(layout.over_units(np.add, excess * excess))
-    lengths = np.sqrt(problem.n_outputs * np.bincount(of, length**2, problem.prices.bags.n_bags))
+    lengths = np.sqrt(problem.n_outputs * np.bincount(of, length**2, layout.n_units))
     return np.asarray((penalty.norm - reach)[of]), lengths[of]
 
 
