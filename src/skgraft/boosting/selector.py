@@ -22,9 +22,10 @@ from skgraft.boosting.explore import Explorer
 from skgraft.boosting.market import Market
 from skgraft.boosting.prepare import Data, Settings, hold_out, make_problem
 from skgraft.criterion.prices import resolve_prices
+from skgraft.grafting.threads import threads
 from skgraft.matrix.categories import CategoryCoder, find_categories
 from skgraft.matrix.table import read_new, read_training, sample_weights
-from skgraft.matrix.threads import Crew, crew
+from skgraft.matrix.threads import Crew
 
 Array = NDArray[np.float64]
 
@@ -96,13 +97,13 @@ class BoostedSelector(SelectorMixin, BaseEstimator):
     # --- fit ---
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, validation: tuple[Any, Any, Any]) -> None:
-        with crew(self.n_jobs) as threads:
+        with threads(self.n_jobs, X) as crew:
             resume = getattr(self, "_resume", None) if self.warm_start else None
-            ready = self._prepare(X, y, sample_weight, validation, threads, resume)
+            ready = self._prepare(X, y, sample_weight, validation, crew, resume)
             self._train(ready, resume)
 
     def _prepare(
-        self, X: Any, y: Any, sample_weight: Any, validation: tuple[Any, Any, Any], threads: Crew, resume: Any = None
+        self, X: Any, y: Any, sample_weight: Any, validation: tuple[Any, Any, Any], crew: Crew, resume: Any = None
     ) -> Ready:
         """Check everything, then bin."""
         categories = find_categories(X, self.categorical_features) if resume is None else self._categories
@@ -133,7 +134,7 @@ class BoostedSelector(SelectorMixin, BaseEstimator):
             names=None if names is None else [str(name) for name in names],
             labels=categories.labels,
         )
-        problem = make_problem(data, judge, settings, threads, None if resume is None else resume[0])
+        problem = make_problem(data, judge, settings, crew, None if resume is None else resume[0])
         gains = np.zeros(X.shape[1]) if resume is not None else root_gains(problem)
         return Ready(problem, market, gains, data)
 
@@ -274,8 +275,8 @@ class BoostedSelector(SelectorMixin, BaseEstimator):
 
     def _scores(self, X: Any) -> Array:
         X = self._read(X)
-        with crew(self.n_jobs) as threads:
-            return self._forest.scores(X, threads)
+        with threads(self.n_jobs, X) as crew:
+            return self._forest.scores(X, crew)
 
     def _staged_scores(self, X: Any) -> Iterator[Array]:
         X = self._read(X)

@@ -81,7 +81,7 @@ class _GraftCV(BaseEstimator):
         return {name: own[name] for name in names}
 
     def _path_parameters(self) -> dict[str, Any]:
-        parameters = self._shared_parameters() | {"verbose": 0, "callback": None, "n_jobs": None}
+        parameters = self._shared_parameters() | {"verbose": 0, "callback": None, "n_jobs": 1}
         if self.l0 == "auto":
             return parameters | {"l1": float(self.l1 or 0.0), "max_features": None}
         return parameters | {"l0": float(self.l0)}
@@ -211,7 +211,8 @@ class GraftClassifierCV(_GraftCV, GraftClassifier):
     tol, max_iter, random_state, verbose, callback
         As in :class:`GraftClassifier`; progress and callback are of the last fit.
     n_jobs : int, optional
-        Number of folds treated at the same time.
+        Number of folds treated at the same time, each in one thread: None is one, unless joblib's context says
+        otherwise, and -1 all cores.
 
     Attributes
     ----------

@@ -270,8 +270,8 @@ class GraftClassifier(ClassProbabilities, _LinearGraft):
     max_iter : int, default=1000
         Largest number of grafting steps.
     n_jobs : int, optional
-        Number of threads for linear algebra and passes over X, -1 is all cores; None leaves linear algebra to its
-        libraries, and the passes to one thread.
+        Number of threads that share passes over X, and limit of the linear algebra libraries during the fit: None is
+        one, unless joblib's context says otherwise, and -1 all cores.  Where X is small, linear algebra has one.
     random_state : int, RandomState or None, default=None
         Seed of the restarts of ``polish="thorough"``.
     verbose : int, default=0
@@ -411,7 +411,7 @@ class GraftClassifier(ClassProbabilities, _LinearGraft):
         self
             The fitted estimator.
         """
-        with threads(self.n_jobs):
+        with threads(self.n_jobs, X):
             self._solve(self._problem(X, y, sample_weight))
         return self
 
@@ -556,7 +556,7 @@ class GraftRegressor(MultiOutputMixin, RegressorMixin, _LinearGraft):
         self
             The fitted estimator.
         """
-        with threads(self.n_jobs):
+        with threads(self.n_jobs, X):
             self._solve(self._problem(X, y, sample_weight))
         if self._single_target:
             self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]

@@ -234,7 +234,7 @@ def path_of(
     smallest: float = 1e-2,
 ) -> GraftPath:
     """Return the path of an estimator's criterion; what it goes along is as in :func:`graft_path`."""
-    with threads(template.n_jobs):
+    with threads(template.n_jobs, X):
         problem = template._problem(X, y, sample_weight)  # noqa: SLF001 -- the estimators' own encoding
         steps = _steps(problem, l1s, l0s, sizes, n_values, smallest)
         points = tuple(_walk(steps, template._controls()))  # noqa: SLF001

@@ -97,7 +97,7 @@ class DenseColumns:
         """Return standardised columns as rows of a float64 array, a new one unless ``out`` is given."""
         rows = np.empty((columns.size, self.n_rows)) if out is None else out
         for at, column in enumerate(columns.tolist()):
-            np.subtract(self.X[:, column], self.centre[column], out=rows[at])
+            np.subtract(self.X[:, column], self.centre[column], out=rows[at], dtype=np.float64)
         if (self.scale[columns] != 1.0).any():
             rows /= self.scale[columns, None]
         rows[self.constant[columns]] = 0.0

@@ -75,7 +75,7 @@ def l1_svc_path(
     template = L1SVC(**parameters)
     template._validate_params()  # noqa: SLF001 -- what fit does first
     values = None if l1s is None else falling(l1s, "l1s")
-    with threads(template.n_jobs):
+    with threads(template.n_jobs, X):
         program, columns = template.set_params(l1=1.0)._program(X, y, sample_weight)  # noqa: SLF001 -- its own encoding
         model = ProgramModel(program)
         controls = template._controls()  # noqa: SLF001

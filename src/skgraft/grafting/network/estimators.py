@@ -84,8 +84,7 @@ class _GraftedNetwork(SelectorMixin, BaseEstimator):
         """Grow the network and set every fitted attribute that classes and numbers share."""
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         prepared = prepare(self, given, seed)
-        columns = prepared.problem.columns
-        with threads(self.n_jobs, columns.n_rows * columns.n_columns):
+        with threads(self.n_jobs, given.X):
             fit = fit_network(prepared.problem, prepared.controls)
         self._keep_result(fit, prepared)
 
@@ -235,7 +234,7 @@ class MLPGraftClassifier(ClassProbabilities, _GraftedNetwork):
     max_iter : int, default=1000
         Largest number of steps.
     n_jobs : int, optional
-        Number of threads for linear algebra; None is one for small X and else left to the libraries, -1 is all cores.
+        Number of threads: None is one, unless joblib's context says otherwise, and -1 all cores.
     random_state : int, RandomState or None, default=None
         Seed of the restarts, of the rows held out and of the start of ``effort="batch"``.
     verbose : int, default=0

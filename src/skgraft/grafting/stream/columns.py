@@ -62,7 +62,7 @@ class ColumnStream(_LinearGraft):
             The fitted estimator, to which further blocks may come.
         """
         self._validate_params()
-        with self._all_or_nothing(), threads(self.n_jobs):
+        with self._all_or_nothing(), threads(self.n_jobs, X):
             problem = self._problem(X, y, sample_weight)
             columns: Any = problem.columns
             target = problem.target
@@ -99,7 +99,7 @@ class ColumnStream(_LinearGraft):
             The estimator, fitted to all columns so far.
         """
         self._validate_params()
-        with self._all_or_nothing(), threads(self.n_jobs):
+        with self._all_or_nothing(), threads(self.n_jobs, X_block):
             self._take(X_block, y, names, sample_weight, verbose=int(self.verbose))
             self._conclude()
         self._tell()
