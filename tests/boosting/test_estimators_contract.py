@@ -54,7 +54,6 @@ def test_the_checks_that_scikit_learn_gives_to_third_parties_pass(estimator, che
 
 
 FOR_SCIKIT_LEARN_ONLY = [
-    "check_dataframe_column_names_consistency",
     "check_get_feature_names_out_error",
     "check_global_output_transform_pandas",
     "check_global_set_output_transform_polars",

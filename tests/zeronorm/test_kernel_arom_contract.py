@@ -25,7 +25,6 @@ pa = pytest.importorskip("pyarrow")
 
 ESTIMATORS = [KernelAROMClassifier(), KernelAROMClassifier(1, implementation="span", extra_points="auto")]
 FOR_SCIKIT_LEARN_ONLY = [
-    "check_dataframe_column_names_consistency",
     "check_get_feature_names_out_error",
     "check_global_output_transform_pandas",
     "check_global_set_output_transform_polars",

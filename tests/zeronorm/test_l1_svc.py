@@ -34,7 +34,6 @@ ESTIMATORS = [L1SVC(), L1SVC(multi_class="joint"), FSVClassifier(), FSVClassifie
 
 FOR_SCIKIT_LEARN_ONLY = [
     "check_class_weight_balanced_linear_classifier",
-    "check_dataframe_column_names_consistency",
     "check_get_feature_names_out_error",
     "check_global_output_transform_pandas",
     "check_global_set_output_transform_polars",

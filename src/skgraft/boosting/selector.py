@@ -12,19 +12,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skgraft.boosting.boost import Controls, Ensemble, Problem, boost, empty_ensemble, largest_mu, root_gains
 from skgraft.boosting.explore import Explorer
+from skgraft.boosting.forest import Forest
 from skgraft.boosting.market import Market
 from skgraft.boosting.prepare import Data, Settings, hold_out, make_problem
 from skgraft.criterion.prices import resolve_prices
+from skgraft.grafting.named_selector import NamedSelector
 from skgraft.grafting.threads import threads
 from skgraft.matrix.categories import CategoryCoder, find_categories
-from skgraft.matrix.table import read_new, read_training, sample_weights
+from skgraft.matrix.named import take_selected
+from skgraft.matrix.table import read_new, read_table, read_training, sample_weights
 from skgraft.matrix.threads import Crew
 
 Array = NDArray[np.float64]
@@ -72,7 +74,7 @@ class Ready:
     data: Data
 
 
-class BoostedSelector(SelectorMixin, BaseEstimator):
+class BoostedSelector(NamedSelector, BaseEstimator):
     """What both estimators share: parameters, training, scores and support."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = CONSTRAINTS
@@ -246,41 +248,29 @@ class BoostedSelector(SelectorMixin, BaseEstimator):
 
     # --- use ---
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
+    def _read(self, X: Any) -> tuple[Forest, Any]:
+        """Return new rows, and the forest for their columns: all of them, or those selected from a table by name."""
         check_is_fitted(self)
-        return self.support_
+        table = take_selected(self, X, self.support_)
+        if table is None:
+            return self._forest, read_new(self, self._categories.code(X), allow_nan=True)
+        if not self.support_.any():
+            return self._forest, np.empty((len(X), 0))
+        selected = np.flatnonzero(self.support_)
+        coded = self._categories.among(selected).code(table)
+        return self._forest.among(selected), read_table(self, coded, allow_nan=True)
 
-    def transform(self, X: Any) -> Any:
-        """Return the selected columns.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        array, data frame or sparse matrix of shape (n_samples, n_selected)
-            The selected columns of X, in their order in X.
-        """
-        try:
-            return super().transform(X)
-        except ValueError:
-            self._read(X)  # names the culprit if there is one
-            raise
-
-    def _read(self, X: Any) -> Any:
-        check_is_fitted(self)
-        return read_new(self, self._categories.code(X), allow_nan=True)
+    def _name_culprit(self, X: Any) -> None:
+        self._read(X)
 
     def _scores(self, X: Any) -> Array:
-        X = self._read(X)
+        forest, X = self._read(X)
         with threads(self.n_jobs, X) as crew:
-            return self._forest.scores(X, crew)
+            return forest.scores(X, crew)
 
     def _staged_scores(self, X: Any) -> Iterator[Array]:
-        X = self._read(X)
-        for scores in self._forest.staged_scores(X):
+        forest, X = self._read(X)
+        for scores in forest.staged_scores(X):
             yield scores.copy()
 
 

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, _fit_context
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -20,11 +19,13 @@ from skgraft.grafting.class_scores import ClassProbabilities
 from skgraft.grafting.encoding import encode_classes, read_classes, require_counts
 from skgraft.grafting.fit import Controls, LinearFit, fit_linear
 from skgraft.grafting.loop import EFFORTS
+from skgraft.grafting.named_selector import NamedSelector
 from skgraft.grafting.problem import LinearProblem
 from skgraft.grafting.target import Target
 from skgraft.grafting.threads import threads
 from skgraft.matrix import DenseColumns, JoinedColumns, SparseColumns, make_columns
-from skgraft.matrix.table import read_new, read_training, require_finite, sample_weights
+from skgraft.matrix.named import read_selected
+from skgraft.matrix.table import read_training, require_finite, sample_weights
 
 Array = NDArray[np.float64]
 
@@ -59,7 +60,7 @@ _CONSTRAINTS: dict[str, Any] = {
 }
 
 
-class _LinearGraft(SelectorMixin, BaseEstimator):
+class _LinearGraft(NamedSelector, BaseEstimator):
     """What the linear estimators share: parameters, the fit of encoded targets, scores and support."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = _CONSTRAINTS
@@ -166,36 +167,11 @@ class _LinearGraft(SelectorMixin, BaseEstimator):
         self.total_cost_ = fit.total_cost
         self.n_iter_ = fit.n_iter
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
-        check_is_fitted(self)
-        return self.support_
-
-    def transform(self, X: Any) -> Any:
-        """Return the selected columns.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        array, data frame or sparse matrix of shape (n_samples, n_selected)
-            The selected columns of X, in their order in X.
-        """
-        try:
-            return super().transform(X)
-        except ValueError:
-            read_new(self, X)  # names the culprit if there is one
-            raise
-
     def _scores(self, X: Any) -> Array:
         """Return scores (n_samples, n_outputs), touching only the selected columns."""
         check_is_fitted(self)
-        X = read_new(self, X)
-        coef = np.atleast_2d(self.coef_)
-        used = np.flatnonzero((coef != 0.0).any(axis=0))
-        return np.asarray(X[:, used] @ coef[:, used].T) + np.atleast_1d(self.intercept_)
+        columns = read_selected(self, X, self.support_)
+        return np.asarray(columns @ np.atleast_2d(self.coef_)[:, self.support_].T) + np.atleast_1d(self.intercept_)
 
 
 def _shares(weight: Array) -> Array:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Features", "read_new", "read_training", "require_finite", "sample_weights"]
+__all__ = ["Features", "read_new", "read_table", "read_training", "require_finite", "sample_weights"]
 
 # A dense array of float64 or float32 in either order, or a CSR or CSC matrix of them.
 Features: TypeAlias = Any
@@ -211,22 +211,55 @@ def _read_features(
     check_finite: bool = True,
 ) -> Features:
     X = _native(X, "X")
-    to_array = _frame_reader(X)
-    if to_array is None:
-        features = _validate_array(estimator, X, reset=reset, ensure_min_samples=min_samples)
-        names: Names = getattr(estimator, "feature_names_in_", None)
-    else:
+    if _frame_reader(X) is not None:
         # Names first: a column that does not belong here should be called unknown, not unreadable.
         validate_data(estimator, X, reset=reset, skip_check_array=True)
-        names = _column_names(X)
-        features = check_array(
-            # Without rows there is nothing to convert, only scikit-learn's complaint about it to come.
-            to_array(X) if len(X) else np.empty(X.shape),
-            ensure_min_samples=min_samples,
-            estimator=estimator,
-            input_name="X",
-            **_FORMATS,
-        )
+        return read_table(estimator, X, min_samples=min_samples, allow_nan=allow_nan, check_finite=check_finite)
+    features = _validate_array(estimator, X, reset=reset, ensure_min_samples=min_samples)
+    names: Names = getattr(estimator, "feature_names_in_", None)
+    return _checked(features, names, allow_nan=allow_nan, check_finite=check_finite)
+
+
+def read_table(
+    estimator: BaseEstimator,
+    table: UserData,
+    *,
+    min_samples: int = 1,
+    allow_nan: bool = False,
+    check_finite: bool = True,
+) -> Features:
+    """Read a pandas, polars or pyarrow table whose columns are those that the estimator asked for.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Who asks, for messages.
+    table : pandas, polars or pyarrow table of shape (n_samples, n_columns)
+        The rows.
+    min_samples, allow_nan, check_finite
+        As in :func:`read_training`.
+
+    Returns
+    -------
+    X : ndarray, CSR or CSC of shape (n_samples, n_columns)
+        As in :func:`read_training`.
+    """
+    to_array = _frame_reader(table)
+    if to_array is None:
+        msg = f"a {type(table).__name__} is no table"
+        raise TypeError(msg)
+    features = check_array(
+        # Without rows there is nothing to convert, only scikit-learn's complaint about it to come.
+        to_array(table) if len(table) else np.empty(table.shape),
+        ensure_min_samples=min_samples,
+        estimator=estimator,
+        input_name="X",
+        **_FORMATS,
+    )
+    return _checked(features, _column_names(table), allow_nan=allow_nan, check_finite=check_finite)
+
+
+def _checked(features: Features, names: Names, *, allow_nan: bool, check_finite: bool) -> Features:
     if sp.issparse(features):
         features = _canonical(features)
     if check_finite:

@@ -19,7 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 from skgraft.criterion.certificate import Certificate
 from skgraft.grafting.loop import Monitor
 from skgraft.grafting.threads import threads
-from skgraft.matrix.table import read_new, require_finite
+from skgraft.matrix.named import read_selected
+from skgraft.matrix.table import require_finite
 from skgraft.zeronorm.kernel_rounds import KernelRounds, Space, Task, run_rounds
 from skgraft.zeronorm.linear_selector import LinearSelectingClassifier
 from skgraft.zeronorm.machines import InseparableError
@@ -221,6 +222,16 @@ class KernelAROMClassifier(LinearSelectingClassifier):
         self._keep(rounds, machines)
         return self
 
+    def _spread(self, columns: Any) -> Any:
+        """Return the selected columns in their places, all others being zero: they are in no monomial that counts."""
+        places = np.flatnonzero(self.support_)
+        if sp.issparse(columns):
+            cells = (np.ones(places.size), (np.arange(places.size), places))
+            return columns.tocsr() @ sp.csr_array(cells, (places.size, self.n_features_in_))
+        X = np.zeros((columns.shape[0], self.n_features_in_), columns.dtype)
+        X[:, places] = columns
+        return X
+
     def _scaled(self, X: Any) -> Any:
         """Return the columns that are used, on the scale that is learned on."""
         columns, scale = X[:, self._used], self._scale[self._used]
@@ -300,7 +311,7 @@ class KernelAROMClassifier(LinearSelectingClassifier):
 
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)
-        rows = self._scaled(read_new(self, X))
+        rows = self._scaled(self._spread(read_selected(self, X, self.support_)))
         return np.asarray(self._polynomial.scores(rows) + self.intercept_)
 
 

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -17,12 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 from skgraft.grafting.class_scores import ClassProbabilities
 from skgraft.grafting.encoding import encode_classes, read_classes, require_counts
 from skgraft.grafting.loop import EFFORTS
+from skgraft.grafting.named_selector import NamedSelector
 from skgraft.grafting.network.fit import NetworkFit, fit_network
 from skgraft.grafting.network.prepare import Given, Prepared, prepare, standardized_rows
 from skgraft.grafting.network.wiring import scores
 from skgraft.grafting.threads import threads
+from skgraft.matrix.named import read_selected
 from skgraft.matrix.rows import merge_rows
-from skgraft.matrix.table import read_new, read_training, sample_weights
+from skgraft.matrix.table import read_training, sample_weights
 
 Array = NDArray[np.float64]
 
@@ -66,7 +67,7 @@ _CONSTRAINTS: dict[str, Any] = {
 }
 
 
-class _GraftedNetwork(SelectorMixin, BaseEstimator):
+class _GraftedNetwork(NamedSelector, BaseEstimator):
     """What the networks share: the fit of encoded targets, scores, support and the wiring's report."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = _CONSTRAINTS
@@ -115,34 +116,12 @@ class _GraftedNetwork(SelectorMixin, BaseEstimator):
         self.n_iter_ = fit.n_iter
         self.validation_losses_ = np.array(fit.validation)
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
-        check_is_fitted(self)
-        return self.support_
-
-    def transform(self, X: Any) -> Any:
-        """Return the selected columns.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        array, data frame or sparse matrix of shape (n_samples, n_selected)
-            The selected columns of X, in their order in X.
-        """
-        try:
-            return super().transform(X)
-        except ValueError:
-            read_new(self, X)  # names the culprit if there is one
-            raise
-
     def _scores(self, X: Any) -> Array:
         """Return scores (n_samples, n_outputs), touching only the features in use."""
         check_is_fitted(self)
-        X = read_new(self, X)
-        rows = standardized_rows(X, self._network.features, self._centre, self._scale, self._constant)
+        columns = read_selected(self, X, self.support_)
+        places = np.searchsorted(np.flatnonzero(self.support_), self._network.features)
+        rows = standardized_rows(columns, places, self._centre, self._scale, self._constant)
         return scores(self._network, rows)[1]
 
 
