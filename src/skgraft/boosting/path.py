@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_array
 
 from skgraft.boosting.boost import largest_mu
 from skgraft.boosting.classifier import GBFSClassifier
 from skgraft.boosting.regressor import GBFSRegressor
 from skgraft.boosting.selector import Ready
 from skgraft.grafting.threads import threads
+from skgraft.grafting.values import falling
 
 Array = NDArray[np.float64]
 
@@ -134,7 +134,7 @@ def gbfs_path(
             values = _default_mus(ready, top, n_values)
             values = values * top if template.mu_scale == "absolute" else values
         else:
-            values = _falling(mus)
+            values = falling(mus, "mus")
         models = []
         for mu in values:
             model = copy(template).set_params(mu=float(mu))
@@ -199,14 +199,6 @@ def estimator_for(y: Any, loss: str, parameters: dict[str, Any]) -> Any:
         estimator = GBFSClassifier(**parameters)
     estimator._validate_params()  # noqa: SLF001 -- what fit does first
     return estimator
-
-
-def _falling(mus: ArrayLike) -> Array:
-    values = check_array(mus, ensure_2d=False, dtype=np.float64, input_name="mus")
-    if values.ndim != 1 or (values < 0.0).any():
-        msg = f"mus must be a list of numbers of at least 0; got {mus!r}"
-        raise ValueError(msg)
-    return np.sort(values)[::-1]
 
 
 def _default_mus(ready: Ready, top: float, n_values: int) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -24,6 +25,8 @@ from sklearn.utils.metadata_routing import (
 from skgraft.grafting.estimators import _CONSTRAINTS, GraftClassifier, GraftRegressor
 from skgraft.grafting.l1max import null_l1
 from skgraft.grafting.path import GraftPath, path_of
+from skgraft.grafting.values import falling
+from skgraft.matrix.table import _native
 
 Array = NDArray[np.float64]
 
@@ -48,13 +51,14 @@ class _GraftCV(BaseEstimator):
     _base: ClassVar[type[GraftClassifier | GraftRegressor]]
 
     def _fit_path(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> None:
-        X, y, sample_weight = _sliceable(X), _sliceable(y), _sliceable(sample_weight)
+        X, y, sample_weight = _sliceable(X, "X"), _sliceable(y, "y"), _sliceable(sample_weight, "sample_weight")
         grid = self._grid(X, y, sample_weight)
         splits, score_params = self._routed(X, y, sample_weight, params)
+        _require_folds(splits, sample_weight, score_params.get("sample_weight"))
         scorer = self._scorer()
         scores = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(self._fold_scores)(X, y, sample_weight, train, test, grid, scorer, score_params)
-            for train, test in splits
+            delayed(_in_fold)(k, self._fold_scores, X, y, sample_weight, train, test, grid, scorer, score_params)
+            for k, (train, test) in enumerate(splits)
         )
         self.cv_scores_ = np.array(scores).T
         self.mean_scores_ = self.cv_scores_.mean(axis=1)
@@ -96,7 +100,7 @@ class _GraftCV(BaseEstimator):
         if self.l0 == "auto":
             return {"sizes": np.arange(1, min(self.max_features or LARGEST_SIZE, problem.n_features) + 1)}
         if self.l1s is not None:
-            return {"l1s": np.sort(np.asarray(self.l1s, dtype=np.float64))[::-1]}
+            return {"l1s": falling(self.l1s, "l1s")}
         if self.l1 is not None:
             return {"l1s": np.array([float(self.l1)])}
         top = null_l1(problem)
@@ -152,8 +156,33 @@ class _GraftCV(BaseEstimator):
         )
 
 
-def _sliceable(data: Any) -> Any:
+def _require_folds(splits: list[Any], weight: Any, score_weight: Any) -> None:
+    """Refuse a ``cv`` without folds, and folds without weight."""
+    if not splits:
+        msg = "cv gives no folds: give a number of folds, a splitter, or a list of pairs of training and test rows"
+        raise ValueError(msg)
+    for k, (train, test) in enumerate(splits):
+        for rows, given, which in ((train, weight, "training"), (test, score_weight, "test")):
+            if given is not None and not np.any(_safe_indexing(given, rows)):
+                msg = (
+                    f"the sample weights of all {which} rows of fold {k} are zero: drop the rows without weight, or "
+                    "spread them over the folds with a cv that shuffles"
+                )
+                raise ValueError(msg)
+
+
+def _in_fold(k: int, scores: Callable[..., list[float]], *given: Any) -> list[float]:
+    """Return the scores of a fold; what cannot be learned from is said to be in this fold."""
+    try:
+        return scores(*given)
+    except ValueError as error:
+        msg = f"in fold {k} of cv: {error}"
+        raise ValueError(msg) from error
+
+
+def _sliceable(data: Any, parameter: str) -> Any:
     """Return data whose rows can be picked."""
+    data = _native(data, parameter)
     if sparse.issparse(data):
         return data if data.format in {"csr", "csc"} else data.tocsr()
     if data is None or hasattr(data, "__getitem__") or hasattr(data, "iloc"):

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_array
 
 from skgraft.criterion.certificate import Certificate
 from skgraft.grafting.fit import Controls, LinearFit, begin, check_model, conclude, run
@@ -17,6 +16,7 @@ from skgraft.grafting.l1max import estimator_for, null_l1
 from skgraft.grafting.loop import Monitor
 from skgraft.grafting.problem import LinearProblem
 from skgraft.grafting.threads import threads
+from skgraft.grafting.values import falling, list_of_numbers
 
 Array = NDArray[np.float64]
 
@@ -246,7 +246,7 @@ def _steps(
 ) -> list[LinearProblem]:
     """Return the problems of a path, in the order of growing models."""
     if sizes is not None:
-        counts = np.unique(check_array(sizes, ensure_2d=False, dtype=np.intp, input_name="sizes"))
+        counts = np.unique(list_of_numbers(sizes, "sizes").astype(np.intp))
         return [replace(problem, prices=replace(problem.prices, max_features=int(k))) for k in counts]
     if l0s is not None:
         return [replace(problem, l0=float(value)) for value in falling(l0s, "l0s")]
@@ -254,15 +254,6 @@ def _steps(
         top = null_l1(replace(problem, l0=0.0))
         l1s = np.geomspace(top, smallest * top, n_values) if top > 0.0 else [0.0]
     return [replace(problem, l1=float(value)) for value in falling(l1s, "l1s")]
-
-
-def falling(values: Any, name: str) -> Array:
-    """Return the values of a parameter that may not be negative, the largest first."""
-    numbers = check_array(values, ensure_2d=False, dtype=np.float64, input_name=name)
-    if (numbers < 0.0).any():
-        msg = f"{name} must not be negative, but {numbers.min():g} is among them"
-        raise ValueError(msg)
-    return np.sort(numbers)[::-1]
 
 
 def _walk(steps: list[LinearProblem], controls: Controls) -> Iterator[PathPoint]:
