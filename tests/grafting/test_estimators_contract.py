@@ -98,6 +98,7 @@ def test_no_check_of_scikit_learn_is_forgotten():
         "check_classifiers_multilabel_representation_invariance",
         "check_clusterer_compute_labels_predict",
         "check_clustering",
+        "check_dataframe_column_names_consistency",  # tables are read by name: tests/robustness/test_by_name.py
         "check_estimator",  # all of them
         "check_estimator_cloneable",  # comes first in any case
         "check_estimators_data_not_an_array",  # a part of others

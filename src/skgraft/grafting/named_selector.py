@@ -41,19 +41,21 @@ class NamedSelector(SelectorMixin):
         check_is_fitted(self)
         table = take_selected(self, X, self.support_)
         if table is not None:
-            return self._transformed(table)
+            return self._transformed(table, len(X))
         try:
             return super().transform(X)
         except ValueError:
             self._name_culprit(X)
             raise
 
-    def _transformed(self, table: Any) -> Any:
+    def _transformed(self, table: Any, n_rows: int) -> Any:
         """Return a table of the selected columns as scikit-learn's selectors return them."""
         if not self.support_.any():
             warnings.warn("No features were selected: the transformed X has no columns.", stacklevel=3)
         if hasattr(table, "iloc") and _get_output_config("transform", self)["dense"] != "default":
             return table
+        if not self.support_.any():
+            return np.empty((n_rows, 0))
         allow_nan = get_tags(self).input_tags.allow_nan
         try:
             return check_array(
@@ -61,7 +63,6 @@ class NamedSelector(SelectorMixin):
                 dtype=None,
                 accept_sparse="csr",
                 ensure_all_finite=not allow_nan,
-                ensure_min_features=0,
                 estimator=self,
                 input_name="X",
             )
