@@ -14,8 +14,8 @@ from skgraft.boosting.boost import largest_mu
 from skgraft.boosting.classifier import GBFSClassifier
 from skgraft.boosting.regressor import GBFSRegressor
 from skgraft.boosting.selector import Ready
-from skgraft.grafting.threads import threads
-from skgraft.grafting.values import falling
+from skgraft.estimator.values import falling
+from skgraft.run.threads import threads
 
 Array = NDArray[np.float64]
 
