@@ -128,6 +128,7 @@ def test_the_check_that_scikit_learn_skips_without_an_environment_variable_passe
     """SciPy reads SCIPY_ARRAY_API when it is imported, so this takes a process of its own."""
     program = """
 from sklearn.utils.estimator_checks import check_array_api_input
+from skgraft import GBFSClassifier, GBFSRegressor
 for estimator in (GBFSClassifier(n_trees=5), GBFSRegressor(n_trees=5)):
     name = type(estimator).__name__
     check_array_api_input(name, estimator, array_namespace="numpy", expect_only_array_outputs=False)

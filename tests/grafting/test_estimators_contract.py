@@ -129,6 +129,7 @@ def test_the_check_that_scikit_learn_skips_without_an_environment_variable_passe
     """SciPy reads SCIPY_ARRAY_API when it is imported, so this takes a process of its own."""
     program = """
 from sklearn.utils.estimator_checks import check_array_api_input
+from skgraft import GraftClassifier, GraftClassifierCV, GraftRegressor, GraftRegressorCV
 estimators = GraftClassifier(), GraftClassifier(l0=0.01), GraftRegressor(), GraftRegressor(loss="poisson")
 for estimator in estimators:
     name = type(estimator).__name__

@@ -77,6 +77,7 @@ def test_the_check_that_scikit_learn_skips_without_an_environment_variable_passe
     """SciPy reads SCIPY_ARRAY_API when it is imported, so this takes a process of its own."""
     program = """
 from sklearn.utils.estimator_checks import check_array_api_input
+from skgraft import KernelAROMClassifier
 check_array_api_input("KernelAROMClassifier", KernelAROMClassifier(), array_namespace="numpy",
                       expect_only_array_outputs=False)
 print("passed")
