@@ -14,6 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 INSTALL := $(PY) -m pip install -qq -c constraints.txt
 PEERS := skglm celer adelie snapml abess lightgbm catboost
 BENCH_CONSTRAINTS := PIP_CONSTRAINT=benchmarks/constraints.txt PIP_BUILD_CONSTRAINT=benchmarks/constraints.txt
+OLDEST_CONSTRAINTS := PIP_CONSTRAINT=.venv-oldest/constraints.txt PIP_BUILD_CONSTRAINT=.venv-oldest/constraints.txt
 BENCH_INSTALL := $(BENCH_CONSTRAINTS) .venv-bench/bin/python -m pip install -qq -c benchmarks/constraints.txt
 
 # Runs every module of a folder whose name has no leading underscore.
@@ -27,10 +28,10 @@ define run_folder
 	[ -n "$$found" ] || echo "There is nothing in $(1)/ to run yet."
 endef
 
-.PHONY: help demo test test-slow lint bench papers docs clean
+.PHONY: help demo test test-slow test-oldest lint bench papers docs clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .venv/.installed: pyproject.toml constraints.txt
 	@echo "Installing skgraft and its tools into .venv (done once) ..."
@@ -50,6 +51,17 @@ test: lint ## lint, types, tests and doctests: all that must pass before a commi
 
 test-slow: .venv/.installed ## the tests that take long or read real data sets
 	$(PY) -m pytest -n 2 -m "slow or data"
+
+# The lower bounds of pyproject.toml, which must not be lower than what works. PYTHON=python3.13 tries another Python.
+.venv-oldest/.installed: pyproject.toml tests/lower_bounds.py
+	@echo "Installing skgraft with the oldest versions it allows into .venv-oldest (done once) ..."
+	@[ -x .venv-oldest/bin/python ] || $(PYTHON) -m venv .venv-oldest
+	@.venv-oldest/bin/python tests/lower_bounds.py $(EXTRAS) > .venv-oldest/constraints.txt
+	@$(OLDEST_CONSTRAINTS) .venv-oldest/bin/python -m pip install -qq -e ".[$(EXTRAS)]"
+	@touch $@
+
+test-oldest: .venv-oldest/.installed ## the tests with the oldest versions that pyproject.toml allows
+	.venv-oldest/bin/python -m pytest -n 2
 
 lint: .venv/.installed ## ruff (rules and format) and mypy
 	$(PY) -m ruff check .
@@ -83,5 +95,5 @@ docs:
 endif
 
 clean: ## remove everything that make made, .venv included
-	rm -rf .venv .venv-bench build dist docs/_build docs/auto_examples docs/generated docs/results docs/sg_execution_times.rst .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-bench .venv-oldest build dist docs/_build docs/auto_examples docs/generated docs/results docs/sg_execution_times.rst .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -136,14 +136,6 @@ def test_sparse_categories_are_refused():
         GBFSClassifier(categorical_features=[0]).fit(sp.csr_array(X), y)
 
 
-def test_a_frame_in_another_order_is_refused():
-    X, y = data()
-    frame = pd.DataFrame(X, columns=list("abcde"))
-    model = GBFSClassifier(n_trees=2).fit(frame, y)
-    with pytest.raises(ValueError, match="order"):
-        model.predict(frame[list("edcba")])
-
-
 def test_huge_and_tiny_values_are_binned():
     X, y = data()
     X[:, 0] *= 1e300

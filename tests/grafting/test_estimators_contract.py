@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import __version__ as sklearn_version
 from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.datasets import load_breast_cancer, load_iris
@@ -23,6 +24,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks, get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.fixes import parse_version
 
 from skgraft import GraftClassifier, GraftClassifierCV, GraftRegressor, GraftRegressorCV
 
@@ -57,7 +59,6 @@ def test_the_checks_that_scikit_learn_gives_to_third_parties_pass(estimator, che
 
 
 FOR_SCIKIT_LEARN_ONLY = [
-    "check_dataframe_column_names_consistency",
     "check_get_feature_names_out_error",
     "check_global_output_transform_pandas",
     "check_global_set_output_transform_polars",
@@ -82,6 +83,9 @@ def yielded(estimator):
     return {(check.func if isinstance(check, partial) else check).__name__ for check in checks}
 
 
+@pytest.mark.skipif(
+    parse_version(sklearn_version) < parse_version("1.9"), reason="the checks as they are since scikit-learn 1.9"
+)
 def test_no_check_of_scikit_learn_is_forgotten():
     """A new release's check is yielded, called above, or about something that these estimators are not."""
     about_others = {
@@ -99,6 +103,7 @@ def test_no_check_of_scikit_learn_is_forgotten():
         "check_classifiers_multilabel_representation_invariance",
         "check_clusterer_compute_labels_predict",
         "check_clustering",
+        "check_dataframe_column_names_consistency",  # tables are read by name: tests/robustness/test_by_name.py
         "check_estimator",  # all of them
         "check_estimator_cloneable",  # comes first in any case
         "check_estimators_data_not_an_array",  # a part of others
@@ -117,6 +122,9 @@ def test_no_check_of_scikit_learn_is_forgotten():
     assert own - seen - about_others == set()
 
 
+@pytest.mark.skipif(
+    parse_version(sklearn_version) < parse_version("1.9"), reason="the checks as they are since scikit-learn 1.9"
+)
 def test_the_check_that_scikit_learn_skips_without_an_environment_variable_passes():
     """SciPy reads SCIPY_ARRAY_API when it is imported, so this takes a process of its own."""
     program = """

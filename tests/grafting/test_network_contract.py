@@ -59,7 +59,6 @@ def test_weights_count_as_repetition_in_any_order(estimator):
 @pytest.mark.parametrize(
     "check",
     [
-        "check_dataframe_column_names_consistency",
         "check_get_feature_names_out_error",
         "check_global_output_transform_pandas",
         "check_global_set_output_transform_polars",

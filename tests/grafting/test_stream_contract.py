@@ -82,7 +82,7 @@ def test_new_samples_are_found_by_name(library):
         assert_array_equal(model.transform(library(frame)), X[:, [1, 7, 10]])
     words = FRAME[["f7", "f1", "f10"]].assign(town="Oslo", f0=np.nan)
     assert_allclose(model.predict(library(words)), expected)
-    with pytest.raises(ValueError, match=r"X lacks the column 'f7', 'f10': StreamGraftRegressor needs"):
+    with pytest.raises(ValueError, match=r"X lacks the column 'f7', 'f10', which StreamGraftRegressor has"):
         model.predict(library(FRAME[["f1", "f2"]]))
 
 
@@ -136,15 +136,14 @@ def test_generated_names_are_taken_too():
     assert model.n_features_seen_ == 6
 
 
-def test_after_fit_a_table_may_have_fewer_or_more_columns_but_the_same_ones_in_their_order():
+def test_after_fit_a_table_may_have_fewer_or_more_columns_and_an_array_has_those_of_fit():
     model = StreamGraftRegressor(l1=0.4).fit(FRAME, TARGET)
     expected = GraftRegressor(l1=0.4).fit(FRAME, TARGET).predict(FRAME)
     assert_allclose(model.predict(FRAME), expected)
     assert_allclose(model.predict(FRAME[["f10", "f1", "f7"]]), expected)
     assert_allclose(model.predict(FRAME[NAMES[::-1]].assign(further=1.0)), expected)
-    with pytest.raises(ValueError, match="must be in the same order"):
-        model.predict(FRAME[NAMES[::-1]])
-    with pytest.raises(ValueError, match="seen at fit time, yet now missing"):
+    assert_allclose(model.predict(FRAME[NAMES[::-1]]), expected)
+    with pytest.raises(ValueError, match="X lacks the column 'f10', which StreamGraftRegressor has selected"):
         model.predict(FRAME[["f1", "f7"]])
     with pytest.raises(ValueError, match="X has 3 features, but StreamGraftRegressor is expecting 12"):
         model.predict(X[:, :3])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from joblib import Parallel, cpu_count, delayed, parallel_config
 from numpy.testing import assert_array_equal
 
 from skgraft.matrix.threads import LEAST_WORK, crew, n_threads
@@ -42,7 +43,15 @@ def test_what_a_thread_raises_reaches_the_caller():
         threads.run(task, 1000, 2.0 * LEAST_WORK)
 
 
-def test_none_and_minus_one_mean_all_cores():
+def test_n_jobs_means_what_it_means_to_joblib():
+    assert n_threads(None) == n_threads(1) == 1
     assert n_threads(3) == 3
-    assert n_threads(None) == n_threads(-1) >= 1
+    assert n_threads(-1) == cpu_count() >= 1
     assert n_threads(-10_000) == 1
+    with parallel_config("threading", n_jobs=3):
+        assert n_threads(None) == 3
+        assert n_threads(2) == 2
+
+
+def test_a_fit_inside_a_parallel_loop_has_one_thread():
+    assert Parallel(n_jobs=2, prefer="threads")(delayed(n_threads)(None) for _ in range(4)) == [1] * 4

@@ -331,12 +331,9 @@ def test_new_data_is_read_as_strictly(fitted, method):
     model, X = fitted
     call = getattr(model, method)
     table = pd.DataFrame(X, columns=NAMES)
-    with pytest.raises(ValueError, match="feature names should match"):
-        call(table[NAMES[::-1]])
-    with pytest.raises(ValueError, match="feature names should match"):
-        call(table.rename(columns={"iron": "copper"}))
-    with pytest.raises(ValueError, match="feature names should match"):
-        call(table[NAMES[:4]])
+    for lacking in (table.rename(columns={"iron": "copper"}), table[NAMES[:4]]):
+        with pytest.raises(ValueError, match="X lacks the column 'iron', which GraftRegressor has selected"):
+            call(lacking)
     with pytest.raises(ValueError, match="5 features"), pytest.warns(UserWarning, match="valid feature names"):
         call(X[:, :4])
     X[3, 2] = np.nan

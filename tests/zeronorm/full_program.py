@@ -31,7 +31,7 @@ def solve_full(Z, margins, price, cost, *, intercept=True):
     free = A.shape[1] - n
     bounds = [(0, None)] * (2 * n) + [(None, None)] * free + [(0, None)] * soft.size
     c = np.concatenate([each, each, np.zeros(free), price[soft]])
-    found = linprog(c, A_ub=-full, b_ub=-margins.need, bounds=bounds, method="highs")
+    found = linprog(c, A_ub=-full, b_ub=-margins.need, bounds=bounds, method="highs", options={"presolve": False})
     return found.fun if found.status == 0 else None
 
 

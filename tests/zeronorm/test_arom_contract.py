@@ -27,7 +27,6 @@ ESTIMATORS = [
 ]
 
 FOR_SCIKIT_LEARN_ONLY = [
-    "check_dataframe_column_names_consistency",
     "check_get_feature_names_out_error",
     "check_global_output_transform_pandas",
     "check_global_set_output_transform_polars",

@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import __version__ as sklearn_version
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_checks, get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.fixes import parse_version
 
 from skgraft import KernelAROMClassifier
 
@@ -25,7 +27,6 @@ pa = pytest.importorskip("pyarrow")
 
 ESTIMATORS = [KernelAROMClassifier(), KernelAROMClassifier(1, implementation="span", extra_points="auto")]
 FOR_SCIKIT_LEARN_ONLY = [
-    "check_dataframe_column_names_consistency",
     "check_get_feature_names_out_error",
     "check_global_output_transform_pandas",
     "check_global_set_output_transform_polars",
@@ -69,6 +70,9 @@ def test_predictions_are_those_of_the_decision_function(estimator):
         estimator_checks.check_classifiers_predictions(X[rows], classes, type(estimator).__name__, estimator)
 
 
+@pytest.mark.skipif(
+    parse_version(sklearn_version) < parse_version("1.9"), reason="the checks as they are since scikit-learn 1.9"
+)
 def test_the_check_that_scikit_learn_skips_without_an_environment_variable_passes():
     """SciPy reads SCIPY_ARRAY_API when it is imported, so this takes a process of its own."""
     program = """

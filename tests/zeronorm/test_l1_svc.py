@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import __version__ as sklearn_version
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
@@ -20,6 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.fixes import parse_version
 
 from skgraft import L1SVC, FSVClassifier, l1_svc_path
 from skgraft.svm.margins import all_pairs, one_against_rest, two_classes
@@ -34,7 +36,6 @@ ESTIMATORS = [L1SVC(), L1SVC(multi_class="joint"), FSVClassifier(), FSVClassifie
 
 FOR_SCIKIT_LEARN_ONLY = [
     "check_class_weight_balanced_linear_classifier",
-    "check_dataframe_column_names_consistency",
     "check_get_feature_names_out_error",
     "check_global_output_transform_pandas",
     "check_global_set_output_transform_polars",
@@ -66,6 +67,9 @@ def test_predictions_are_those_of_the_decision_function(estimator):
     estimator_checks.check_classifiers_predictions(X, classes, type(estimator).__name__, estimator)
 
 
+@pytest.mark.skipif(
+    parse_version(sklearn_version) < parse_version("1.9"), reason="the checks as they are since scikit-learn 1.9"
+)
 def test_the_check_that_scikit_learn_skips_without_an_environment_variable_passes():
     """SciPy reads SCIPY_ARRAY_API when it is imported, so this takes a process of its own."""
     program = """

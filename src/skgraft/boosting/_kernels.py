@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import factorial
 
 import numpy as np
-from numba import njit
+
+from skgraft.matrix.compiled import njit
 
 LARGEST_SCORE = 700.0  # beyond it the exponential is no number
 SOME = 512  # rows

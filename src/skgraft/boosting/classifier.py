@@ -94,7 +94,8 @@ class GBFSClassifier(ClassProbabilities, BoostedSelector):
     warm_start : bool, default=False
         Go on from the trees of the previous call to ``fit``, up to ``n_trees``; what was bought stays bought.
     n_jobs : int, optional
-        Number of threads; None and -1 mean all cores.  The result is the same for any number.
+        Number of threads: None is one, unless joblib's context says otherwise, and -1 all cores.  The result is the
+        same for any number.
     random_state : int, RandomState or None, default=None
         Seed of ``explore`` and of the rows set aside.
     verbose : int, default=0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,17 @@ class Forest:
         if self.rounds:
             self._add(X, self.rounds, out, crew)
         return out
+
+    def among(self, features: NDArray[np.intp]) -> Forest:
+        """Return the forest for rows of these columns alone, in ascending order; it uses no others."""
+
+        def moved(tree: Tree) -> Tree:
+            return replace(tree, feature=_renumber(tree.feature, features).astype(np.int32))
+
+        rounds = [[moved(tree) for tree in trees] for trees in self.rounds]
+        places = enumerate(features.tolist())
+        categories = {place: self.categories[feature] for place, feature in places if feature in self.categories}
+        return replace(self, rounds=rounds, categories=categories)
 
     def staged_scores(self, X: Any) -> Iterator[Array]:
         """Yield the scores after every round; the array is the same one each time."""
@@ -143,6 +154,6 @@ def _flatten(rounds: list[list[Tree]]) -> _Flat:
     )
 
 
-def _renumber(feature: NDArray[np.int64], used: NDArray[np.intp]) -> NDArray[np.int64]:
+def _renumber(feature: NDArray[np.integer[Any]], used: NDArray[np.intp]) -> NDArray[np.int64]:
     """Replace features by their places among the used ones."""
     return np.where(feature >= 0, np.searchsorted(used, feature), -1)

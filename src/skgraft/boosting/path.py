@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_array
 
 from skgraft.boosting.boost import largest_mu
 from skgraft.boosting.classifier import GBFSClassifier
 from skgraft.boosting.regressor import GBFSRegressor
 from skgraft.boosting.selector import Ready
-from skgraft.matrix.threads import crew
+from skgraft.estimator.values import falling
+from skgraft.run.threads import threads
 
 Array = NDArray[np.float64]
 
@@ -127,14 +127,14 @@ def gbfs_path(
     array([0, 1, 2, 3])
     """
     template = estimator_for(y, loss, parameters)
-    with crew(template.n_jobs) as threads:
-        ready = template._prepare(X, y, sample_weight, (X_val, y_val, sample_weight_val), threads)  # noqa: SLF001
+    with threads(template.n_jobs, X) as crew:
+        ready = template._prepare(X, y, sample_weight, (X_val, y_val, sample_weight_val), crew)  # noqa: SLF001
         if mus is None:
             top = largest_mu(ready.gains, ready.market.phi)
             values = _default_mus(ready, top, n_values)
             values = values * top if template.mu_scale == "absolute" else values
         else:
-            values = _falling(mus)
+            values = falling(mus, "mus")
         models = []
         for mu in values:
             model = copy(template).set_params(mu=float(mu))
@@ -179,8 +179,8 @@ def mu_max(X: Any, y: Any, *, loss: str = "auto", sample_weight: Any = None, **p
     [0, 1]
     """
     template = estimator_for(y, loss, parameters)
-    with crew(template.n_jobs) as threads:
-        ready = template._prepare(X, y, sample_weight, (None, None, None), threads)  # noqa: SLF001
+    with threads(template.n_jobs, X) as crew:
+        ready = template._prepare(X, y, sample_weight, (None, None, None), crew)  # noqa: SLF001
     return largest_mu(ready.gains, ready.market.phi)
 
 
@@ -199,14 +199,6 @@ def estimator_for(y: Any, loss: str, parameters: dict[str, Any]) -> Any:
         estimator = GBFSClassifier(**parameters)
     estimator._validate_params()  # noqa: SLF001 -- what fit does first
     return estimator
-
-
-def _falling(mus: ArrayLike) -> Array:
-    values = check_array(mus, ensure_2d=False, dtype=np.float64, input_name="mus")
-    if values.ndim != 1 or (values < 0.0).any():
-        msg = f"mus must be a list of numbers of at least 0; got {mus!r}"
-        raise ValueError(msg)
-    return np.sort(values)[::-1]
 
 
 def _default_mus(ready: Ready, top: float, n_values: int) -> Array:

@@ -12,19 +12,22 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skgraft.boosting.boost import Controls, Ensemble, Problem, boost, empty_ensemble, largest_mu, root_gains
 from skgraft.boosting.explore import Explorer
+from skgraft.boosting.forest import Forest
 from skgraft.boosting.market import Market
 from skgraft.boosting.prepare import Data, Settings, hold_out, make_problem
-from skgraft.matrix.threads import Crew, crew
+from skgraft.estimator.named_selector import NamedSelector
+from skgraft.matrix.threads import Crew
 from skgraft.prices.resolve import resolve_prices
+from skgraft.run.threads import threads
 from skgraft.tables.categories import CategoryCoder, find_categories
-from skgraft.tables.table import read_new, read_training, sample_weights
+from skgraft.tables.named import take_selected
+from skgraft.tables.table import read_new, read_table, read_training, sample_weights
 
 Array = NDArray[np.float64]
 
@@ -71,7 +74,7 @@ class Ready:
     data: Data
 
 
-class BoostedSelector(SelectorMixin, BaseEstimator):
+class BoostedSelector(NamedSelector, BaseEstimator):
     """What both estimators share: parameters, training, scores and support."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = CONSTRAINTS
@@ -96,13 +99,13 @@ class BoostedSelector(SelectorMixin, BaseEstimator):
     # --- fit ---
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, validation: tuple[Any, Any, Any]) -> None:
-        with crew(self.n_jobs) as threads:
+        with threads(self.n_jobs, X) as crew:
             resume = getattr(self, "_resume", None) if self.warm_start else None
-            ready = self._prepare(X, y, sample_weight, validation, threads, resume)
+            ready = self._prepare(X, y, sample_weight, validation, crew, resume)
             self._train(ready, resume)
 
     def _prepare(
-        self, X: Any, y: Any, sample_weight: Any, validation: tuple[Any, Any, Any], threads: Crew, resume: Any = None
+        self, X: Any, y: Any, sample_weight: Any, validation: tuple[Any, Any, Any], crew: Crew, resume: Any = None
     ) -> Ready:
         """Check everything, then bin."""
         categories = find_categories(X, self.categorical_features) if resume is None else self._categories
@@ -132,7 +135,7 @@ class BoostedSelector(SelectorMixin, BaseEstimator):
             names=None if names is None else [str(name) for name in names],
             labels=categories.labels,
         )
-        problem = make_problem(data, judge, settings, threads, None if resume is None else resume[0])
+        problem = make_problem(data, judge, settings, crew, None if resume is None else resume[0])
         gains = np.zeros(X.shape[1]) if resume is not None else root_gains(problem)
         return Ready(problem, market, gains, data)
 
@@ -244,41 +247,29 @@ class BoostedSelector(SelectorMixin, BaseEstimator):
 
     # --- use ---
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
+    def _read(self, X: Any) -> tuple[Forest, Any]:
+        """Return new rows, and the forest for their columns: all of them, or those selected from a table by name."""
         check_is_fitted(self)
-        return self.support_
+        table = take_selected(self, X, self.support_)
+        if table is None:
+            return self._forest, read_new(self, self._categories.code(X), allow_nan=True)
+        if not self.support_.any():
+            return self._forest, np.empty((len(X), 0))
+        selected = np.flatnonzero(self.support_)
+        coded = self._categories.among(selected).code(table)
+        return self._forest.among(selected), read_table(self, coded, allow_nan=True)
 
-    def transform(self, X: Any) -> Any:
-        """Return the selected columns.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        array, data frame or sparse matrix of shape (n_samples, n_selected)
-            The selected columns of X, in their order in X.
-        """
-        try:
-            return super().transform(X)
-        except ValueError:
-            self._read(X)  # names the culprit if there is one
-            raise
-
-    def _read(self, X: Any) -> Any:
-        check_is_fitted(self)
-        return read_new(self, self._categories.code(X), allow_nan=True)
+    def _name_culprit(self, X: Any) -> None:
+        self._read(X)
 
     def _scores(self, X: Any) -> Array:
-        X = self._read(X)
-        with crew(self.n_jobs) as threads:
-            return self._forest.scores(X, threads)
+        forest, X = self._read(X)
+        with threads(self.n_jobs, X) as crew:
+            return forest.scores(X, crew)
 
     def _staged_scores(self, X: Any) -> Iterator[Array]:
-        X = self._read(X)
-        for scores in self._forest.staged_scores(X):
+        forest, X = self._read(X)
+        for scores in forest.staged_scores(X):
             yield scores.copy()
 
 

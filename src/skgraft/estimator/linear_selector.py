@@ -10,20 +10,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skgraft.estimator.class_scores import ClassScores
+from skgraft.estimator.named_selector import NamedSelector
 from skgraft.matrix import DenseColumns, SparseColumns, make_columns
-from skgraft.tables.table import read_new, read_training, require_finite, sample_weights
+from skgraft.tables.named import read_selected
+from skgraft.tables.table import read_training, require_finite, sample_weights
 from skgraft.tables.targets import read_classes
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
-class LinearSelector(SelectorMixin, BaseEstimator):
+class LinearSelector(NamedSelector, BaseEstimator):
     """A linear model that is also a selector of its features."""
 
     coef_: Array
@@ -66,36 +67,11 @@ class LinearSelector(SelectorMixin, BaseEstimator):
         self.coef_ = np.ascontiguousarray(coef)
         self.intercept_ = intercept - coef @ columns.centre
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
-        check_is_fitted(self)
-        return self.support_
-
-    def transform(self, X: Any) -> Any:
-        """Return the selected columns.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        array, data frame or sparse matrix of shape (n_samples, n_selected)
-            The selected columns of X, in their order in X.
-        """
-        try:
-            return super().transform(X)
-        except ValueError:
-            read_new(self, X)  # names the culprit if there is one
-            raise
-
     def _scores(self, X: Any) -> Array:
         """Return scores (n_samples, n_outputs), touching only the columns in use."""
         check_is_fitted(self)
-        X = read_new(self, X)
-        coef = np.atleast_2d(self.coef_)
-        used = np.flatnonzero((coef != 0.0).any(axis=0))
-        return np.asarray(X[:, used] @ coef[:, used].T) + self.intercept_
+        columns = read_selected(self, X, self.support_)
+        return np.asarray(columns @ np.atleast_2d(self.coef_)[:, self.support_].T) + self.intercept_
 
 
 class LinearSelectingClassifier(ClassScores, LinearSelector):

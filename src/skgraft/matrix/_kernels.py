@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from skgraft.matrix.compiled import njit
 
 FAST = {"reassoc", "contract", "arcp", "nsz"}  # sums may be reordered; NaN and inf keep their meaning
 ONE, TWO, THREE, FOUR = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)

@@ -103,7 +103,7 @@ class DenseColumns:
         rows = np.empty((columns.size, self.n_rows)) if out is None else out
         for at, column in enumerate(columns.tolist()):
             cells = self.X[:, column] if self._rows is None else self.X[self._rows, column]
-            np.subtract(cells, self.centre[column], out=rows[at])
+            np.subtract(cells, self.centre[column], out=rows[at], dtype=np.float64)
         if (self.scale[columns] != 1.0).any():
             rows /= self.scale[columns, None]
         rows[self.constant[columns]] = 0.0

@@ -6,12 +6,13 @@ and no second compilation of every loop.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
+
+from joblib import effective_n_jobs
 
 # Elementary steps, of some two nanoseconds, below which handing work to another thread costs more than it saves: that
 # has to wake up first, and both want Python's lock in between.
@@ -68,17 +69,26 @@ ALONE = Crew(None, 1)
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """Return the number of threads that ``n_jobs`` asks for; None means all cores, as -1 does."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-    if n_jobs is None:
-        return cores
-    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+    """Return the number of threads that ``n_jobs`` asks for: what it asks for everywhere.
+
+    None is one, unless a context of joblib (``parallel_config``) says otherwise; -1 is all cores, -2 all but one.
+
+    Examples
+    --------
+    >>> from joblib import parallel_config
+    >>> from skgraft.matrix.threads import n_threads
+    >>> n_threads(None), n_threads(3)
+    (1, 3)
+    >>> with parallel_config("threading", n_jobs=2):
+    ...     n_threads(None)
+    2
+    """
+    return int(effective_n_jobs(n_jobs))
 
 
 @contextmanager
-def crew(n_jobs: int | None) -> Iterator[Crew]:
-    """Give threads for the time of a fit."""
-    size = n_threads(n_jobs)
+def crew(size: int) -> Iterator[Crew]:
+    """Give so many threads for the time of a fit."""
     if size == 1:
         yield ALONE
         return
@@ -90,12 +100,12 @@ _AT_WORK: ContextVar[Crew] = ContextVar("crew", default=ALONE)
 
 
 @contextmanager
-def at_work(n_jobs: int | None) -> Iterator[None]:
-    """Let passes over X share out their columns; see `share_columns`."""
-    with crew(n_jobs) as threads:
+def at_work(size: int) -> Iterator[Crew]:
+    """Let passes over X share out their columns to so many threads; see `share_columns`."""
+    with crew(size) as threads:
         before = _AT_WORK.set(threads)
         try:
-            yield
+            yield threads
         finally:
             _AT_WORK.reset(before)
 

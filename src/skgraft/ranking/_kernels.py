@@ -1,8 +1,8 @@
 """Compiled loop of recursive feature elimination, one feature at a time."""
 
 import numpy as np
-from numba import njit
 
+from skgraft.matrix.compiled import njit
 from skgraft.svm._kernels import dot, pivot, scores, solve_factored, turned
 
 DONE = 0

@@ -48,7 +48,7 @@ class R2W2Selector(LinearSelectingClassifier):
     tol : float, default=1e-6
         Largest violation of the optimality conditions of a machine, relative to the margin.
     n_jobs : int, optional
-        Number of threads for linear algebra; None is one for small X and else left to the libraries, -1 is all cores.
+        Number of threads: None is one, unless joblib's context says otherwise, and -1 all cores.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class R2W2Selector(LinearSelectingClassifier):
         self._require_at_most_all(self.n_features_to_select)
         wanted = self.n_features_to_select or default_number(self.n_features_in_)
         bands = self._bands(codes, float(self.C) * weight)
-        with threads(self.n_jobs, X.shape[0] * X.shape[1]):
+        with threads(self.n_jobs, X):
             columns = self._columns(X, weight, standardize=self.standardize)
             design = make_design(columns)
             try:

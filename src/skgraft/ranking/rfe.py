@@ -51,7 +51,7 @@ class RFESelector(LinearSelectingClassifier):
     tol : float, default=1e-6
         Largest violation of the optimality conditions of a machine, relative to the margin.
     n_jobs : int, optional
-        Number of threads for linear algebra; None is one for small X and else left to the libraries, -1 is all cores.
+        Number of threads: None is one, unless joblib's context says otherwise, and -1 all cores.
 
     Attributes
     ----------
@@ -154,7 +154,7 @@ class RFESelector(LinearSelectingClassifier):
         self._require_at_most_all(self.n_features_to_select)
         wanted = self.n_features_to_select or default_number(self.n_features_in_)
         step = 0.5 if self.step == "half" else float(self.step)
-        with threads(self.n_jobs, X.shape[0] * X.shape[1]):
+        with threads(self.n_jobs, X):
             columns = self._columns(X, weight, standardize=self.standardize)
             design = make_design(columns)
             found = eliminate(design, self._bands(codes, weight), int(wanted), step, EXACT * self.tol)

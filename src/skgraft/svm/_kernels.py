@@ -4,7 +4,8 @@ States are 0 inside the band, ±1 at its edge, ±2 at the upper limit.
 """
 
 import numpy as np
-from numba import njit
+
+from skgraft.matrix.compiled import njit
 
 CYCLED = -1  # more pivots than allowed
 SINGULAR = -2  # the matrix of the free rows is not positive definite

@@ -54,6 +54,12 @@ class CategoryCoder:
             return table
         return self._code_frame(X)
 
+    def among(self, features: NDArray[np.intp]) -> CategoryCoder:
+        """Return the coder of these columns alone, in this order."""
+        places = enumerate(features.tolist())
+        labels = {place: self.labels[feature] for place, feature in places if feature in self.labels}
+        return CategoryCoder(self.is_categorical[features], labels)
+
     def _code_frame(self, X: UserData) -> UserData:
         import narwhals as nw
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numbers
 import sys
 import warnings
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -24,11 +25,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
-__all__ = ["Features", "read_new", "read_training", "require_finite", "sample_weights"]
+__all__ = ["Features", "read_new", "read_table", "read_training", "require_finite", "sample_weights"]
 
 # A dense array of float64 or float32 in either order, or a CSR or CSC matrix of them.
 Features: TypeAlias = Any
@@ -115,6 +116,7 @@ def read_training(
     if y is None:
         message = f"{_name(estimator)} requires y to be passed, but the target y is None."
         raise ValueError(message)
+    _refuse_swapped(X, y)
     features = _read_features(
         estimator, X, reset=True, min_samples=min_samples, allow_nan=allow_nan, check_finite=check_finite
     )
@@ -215,22 +217,55 @@ def _read_features(
     check_finite: bool = True,
 ) -> Features:
     X = _native(X, "X")
-    to_array = _frame_reader(X)
-    if to_array is None:
-        features = _validate_array(estimator, X, reset=reset, ensure_min_samples=min_samples)
-        names: Names = getattr(estimator, "feature_names_in_", None)
-    else:
+    if _frame_reader(X) is not None:
         # Names first: a column that does not belong here should be called unknown, not unreadable.
         validate_data(estimator, X, reset=reset, skip_check_array=True)
-        names = _column_names(X)
-        features = check_array(
-            # Without rows there is nothing to convert, only scikit-learn's complaint about it to come.
-            to_array(X) if len(X) else np.empty(X.shape),
-            ensure_min_samples=min_samples,
-            estimator=estimator,
-            input_name="X",
-            **_FORMATS,
-        )
+        return read_table(estimator, X, min_samples=min_samples, allow_nan=allow_nan, check_finite=check_finite)
+    features = _validate_array(estimator, X, reset=reset, ensure_min_samples=min_samples)
+    names: Names = getattr(estimator, "feature_names_in_", None)
+    return _checked(features, names, allow_nan=allow_nan, check_finite=check_finite)
+
+
+def read_table(
+    estimator: BaseEstimator,
+    table: UserData,
+    *,
+    min_samples: int = 1,
+    allow_nan: bool = False,
+    check_finite: bool = True,
+) -> Features:
+    """Read a pandas, polars or pyarrow table whose columns are those that the estimator asked for.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Who asks, for messages.
+    table : pandas, polars or pyarrow table of shape (n_samples, n_columns)
+        The rows.
+    min_samples, allow_nan, check_finite
+        As in :func:`read_training`.
+
+    Returns
+    -------
+    X : ndarray, CSR or CSC of shape (n_samples, n_columns)
+        As in :func:`read_training`.
+    """
+    to_array = _frame_reader(table)
+    if to_array is None:
+        msg = f"a {type(table).__name__} is no table"
+        raise TypeError(msg)
+    features = check_array(
+        # Without rows there is nothing to convert, only scikit-learn's complaint about it to come.
+        to_array(table) if len(table) else np.empty(table.shape),
+        ensure_min_samples=min_samples,
+        estimator=estimator,
+        input_name="X",
+        **_FORMATS,
+    )
+    return _checked(features, _column_names(table), allow_nan=allow_nan, check_finite=check_finite)
+
+
+def _checked(features: Features, names: Names, *, allow_nan: bool, check_finite: bool) -> Features:
     if sp.issparse(features):
         features = _canonical(features)
     if check_finite:
@@ -240,6 +275,7 @@ def _read_features(
 
 def _validate_array(estimator: BaseEstimator, X: UserData, **options: int) -> Features:
     _refuse_dates(X)
+    _refuse_nested(X)
     try:
         return validate_data(estimator, X, **options, **_FORMATS)
     except (TypeError, ValueError) as error:
@@ -256,6 +292,24 @@ def _refuse_dates(X: UserData) -> None:
     """Refuse date arrays, which NumPy would quietly read as counts of nanoseconds."""
     if isinstance(X, np.ndarray) and X.dtype.kind in "mM" and X.size:
         raise ValueError(_not_numeric(0, X.dtype, 0, X.flat[0]))
+
+
+def _refuse_nested(X: UserData) -> None:
+    """Refuse a column of rows: fields of a structured array, or lists in a column."""
+    fields = getattr(getattr(X, "dtype", None), "names", None)
+    if fields:
+        message = (
+            f"X is a structured array with the fields {', '.join(map(repr, fields))}, not a table: pass "
+            "pandas.DataFrame(X), or numpy.lib.recfunctions.structured_to_unstructured(X)."
+        )
+        raise ValueError(message)
+    first = next(iter(X), None) if getattr(X, "ndim", 0) == 1 and getattr(X.dtype, "kind", "") == "O" else None
+    if isinstance(first, (Sequence, np.ndarray)) and not isinstance(first, str):
+        message = f"each entry of X is a {type(first).__name__} with a row in it, not a number: pass numpy.stack(X)."
+        raise ValueError(message)  # noqa: TRY004 -- as for everything else that cannot be learned from
+    if isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping):
+        message = f"X is a list of records (each a {type(X[0]).__name__}), not a table: pass pandas.DataFrame(X)."
+        raise ValueError(message)
 
 
 def _first_unreadable(X: UserData) -> str | None:
@@ -316,7 +370,17 @@ def _is_a(data: object, library: str, *class_names: str) -> bool:
 
 
 def _native(data: UserData, parameter: str) -> UserData:
-    """Unwrap narwhals, give a pyarrow record batch its table, and refuse what has not been computed."""
+    """Unwrap narwhals, give a pyarrow record batch its table, and refuse what is no table or has no values yet."""
+    if isinstance(data, np.ma.MaskedArray):
+        message = (
+            f"{parameter} is a masked array, and what to put in place of the hidden values is for you to say: pass "
+            f"{parameter}.filled(...) with a value, or {parameter}.data if none is hidden."
+        )
+        raise ValueError(message)  # noqa: TRY004 -- as for everything else that cannot be learned from
+    if isinstance(data, Mapping) and not sp.issparse(data):
+        remedy = "table: pass pandas.DataFrame(X)" if parameter == "X" else f"column: pass list({parameter}.values())"
+        message = f"{parameter} is a {type(data).__name__}, not a {remedy}."
+        raise ValueError(message)
     if _is_a(data, "narwhals", "DataFrame", "LazyFrame", "Series"):
         data = data.to_native()
     if _is_a(data, "polars", "LazyFrame"):
@@ -452,6 +516,22 @@ def _read_target(estimator: BaseEstimator, y: UserData, *, multi_output: bool) -
         raise ValueError(message)
     column: NDArray[Any] = column_or_1d(target, warn=True)
     return column
+
+
+def _refuse_swapped(X: UserData, y: UserData) -> None:
+    """Refuse a column where the table should be, if the table is where the column should be."""
+    if _n_dimensions(_native(X, "X")) == 1 and _n_dimensions(_native(y, "y")) == 2:
+        message = "X is a single column and y a table, as if they were swapped: the features come first, fit(X, y)."
+        raise ValueError(message)
+
+
+def _n_dimensions(data: UserData) -> int:
+    """Return the number of dimensions of an array, table or list, by its first row."""
+    if hasattr(data, "shape"):
+        return len(data.shape)
+    if isinstance(data, (list, tuple)):
+        return 2 if data and isinstance(data[0], (list, tuple, np.ndarray)) else 1
+    return 0
 
 
 def _require_same_length(X: Features, y: NDArray[Any]) -> None:

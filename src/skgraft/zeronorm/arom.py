@@ -113,7 +113,7 @@ class AROMClassifier(LinearSelectingClassifier, RoundsEstimator):
     max_iter : int, default=100
         Largest number of rounds.
     n_jobs : int, optional
-        Number of threads for linear algebra; None is one for small X and else left to the libraries, -1 is all cores.
+        Number of threads: None is one, unless joblib's context says otherwise, and -1 all cores.
     verbose : int, default=0
         1 shows progress on standard error.
     callback : callable, optional
@@ -229,7 +229,7 @@ class AROMClassifier(LinearSelectingClassifier, RoundsEstimator):
         """
         X, codes, weight = self._read_classes(X, y, sample_weight)
         controls = self._controls()
-        with threads(self.n_jobs, X.shape[0] * X.shape[1]):
+        with threads(self.n_jobs, X):
             columns = self._columns(X, weight, standardize=self.standardize)
             rounds = class_rounds(
                 columns,

@@ -147,7 +147,7 @@ class AROMRegressor(RegressorMixin, RoundsEstimator):
             require_finite(X, getattr(self, "feature_names_in_", None))
             X, y, weight = X[counted], y[counted], weight[counted]
         centre, unit = _centre_and_unit(y, weight)
-        with threads(self.n_jobs, X.shape[0] * X.shape[1]):
+        with threads(self.n_jobs, X):
             columns = self._columns(X, weight, standardize=self.standardize)
             rounds = tube_rounds(
                 columns,

@@ -60,7 +60,7 @@ class FSVClassifier(ProgramClassifier):
     max_iter : int, default=200
         Largest number of rounds.
     n_jobs : int, optional
-        Number of threads for linear algebra; None leaves it to the libraries, -1 is all cores.
+        Number of threads: None is one, unless joblib's context says otherwise, and -1 all cores.
     verbose : int, default=0
         1 shows progress on standard error.
     callback : callable, optional
@@ -193,7 +193,7 @@ class FSVClassifier(ProgramClassifier):
             callback=self.callback,
         )
         try:
-            with threads(self.n_jobs):
+            with threads(self.n_jobs, X):
                 rounds, self.alpha_ = fsv_rounds(
                     columns, margins, self.C * weight, controls, alpha=self.alpha, raise_alpha=self.raise_alpha
                 )

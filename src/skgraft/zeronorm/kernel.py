@@ -19,8 +19,10 @@ from sklearn.utils.validation import check_is_fitted
 from skgraft.criterion.certificate import Certificate
 from skgraft.estimator.linear_selector import LinearSelectingClassifier
 from skgraft.grafting.loop import Monitor
+from skgraft.run.threads import threads
 from skgraft.svm.machines import InseparableError
-from skgraft.tables.table import read_new, require_finite
+from skgraft.tables.named import read_selected
+from skgraft.tables.table import require_finite
 from skgraft.zeronorm.kernel_rounds import KernelRounds, Space, Task, run_rounds
 from skgraft.zeronorm.monomials import ABSENT, Monomial, MonomialSpace, count_entries, count_monomials, monomial_names
 from skgraft.zeronorm.span import SpanSpace
@@ -79,6 +81,8 @@ class KernelAROMClassifier(LinearSelectingClassifier):
         Relative change of the weights at which rounds end.
     max_iter : int, default=200
         Largest number of rounds.
+    n_jobs : int, optional
+        Number of threads: None is one, unless joblib's context says otherwise, and -1 all cores.
     random_state : int, RandomState or None, default=None
         Seed of the extra points.
     verbose : int, default=0
@@ -144,6 +148,7 @@ class KernelAROMClassifier(LinearSelectingClassifier):
         "class_weight": [None, dict, StrOptions({"balanced"})],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_jobs": [None, Interval(Integral, None, -1, closed="right"), Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
         "callback": [None, callable],
@@ -160,6 +165,7 @@ class KernelAROMClassifier(LinearSelectingClassifier):
         class_weight: Any = None,
         tol: float = 1e-6,
         max_iter: int = 200,
+        n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
         callback: Any = None,
@@ -172,6 +178,7 @@ class KernelAROMClassifier(LinearSelectingClassifier):
         self.class_weight = class_weight
         self.tol = tol
         self.max_iter = max_iter
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
@@ -198,14 +205,14 @@ class KernelAROMClassifier(LinearSelectingClassifier):
         require_finite(X, getattr(self, "feature_names_in_", None))
         self._scale = _root_mean_square(X, weight) if self.standardize else np.ones(X.shape[1])
         self._used = _telling(X / self._scale if not sp.issparse(X) else X @ _diagonal(1.0 / self._scale))
-        space = self._space(self._scaled(X))
         # one machine for two classes, else one for each class that has rows of nonzero weight
         machines = np.array([1]) if self.classes_.size == 2 else np.unique(codes)
         ridge = np.zeros(weight.size) if np.isinf(self.C) else 0.5 / (self.C * weight)
         task = Task(np.where(codes[None, :] == machines[:, None], 1.0, -1.0), ridge)
         monitor = Monitor(callback=self.callback, verbose=int(self.verbose), name="zero-norm")
         try:
-            rounds = run_rounds(space, task, self.tol, self.max_iter, monitor)
+            with threads(self.n_jobs, X):
+                rounds = run_rounds(self._space(self._scaled(X)), task, self.tol, self.max_iter, monitor)
         except InseparableError:
             msg = (
                 f"no polynomial of degree {self.degree} separates the classes, so there is no hard margin (C=inf): "
@@ -214,6 +221,16 @@ class KernelAROMClassifier(LinearSelectingClassifier):
             raise ValueError(msg) from None
         self._keep(rounds, machines)
         return self
+
+    def _spread(self, columns: Any) -> Any:
+        """Return the selected columns in their places, all others being zero: they are in no monomial that counts."""
+        places = np.flatnonzero(self.support_)
+        if sp.issparse(columns):
+            cells = (np.ones(places.size), (np.arange(places.size), places))
+            return columns.tocsr() @ sp.csr_array(cells, (places.size, self.n_features_in_))
+        X = np.zeros((columns.shape[0], self.n_features_in_), columns.dtype)
+        X[:, places] = columns
+        return X
 
     def _scaled(self, X: Any) -> Any:
         """Return the columns that are used, on the scale that is learned on."""
@@ -294,7 +311,7 @@ class KernelAROMClassifier(LinearSelectingClassifier):
 
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)
-        rows = self._scaled(read_new(self, X))
+        rows = self._scaled(self._spread(read_selected(self, X, self.support_)))
         return np.asarray(self._polynomial.scores(rows) + self.intercept_)
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skgraft.grafting.linear.path import GraftPath, PathPoint, falling
+from skgraft.estimator.values import falling
+from skgraft.grafting.linear.path import GraftPath, PathPoint
 from skgraft.grafting.loop import Monitor
 from skgraft.matrix import DenseColumns, SparseColumns
 from skgraft.run.threads import threads
@@ -75,7 +76,7 @@ def l1_svc_path(
     template = L1SVC(**parameters)
     template._validate_params()  # noqa: SLF001 -- what fit does first
     values = None if l1s is None else falling(l1s, "l1s")
-    with threads(template.n_jobs):
+    with threads(template.n_jobs, X):
         program, columns = template.set_params(l1=1.0)._program(X, y, sample_weight)  # noqa: SLF001 -- its own encoding
         model = ProgramModel(program)
         controls = template._controls()  # noqa: SLF001

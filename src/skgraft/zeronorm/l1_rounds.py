@@ -73,8 +73,8 @@ def l1_rounds(columns: DenseColumns | SparseColumns, margins: Margins, price: Ar
     >>> columns = make_columns(X, np.full(4, 0.25), center=True, standardize=False)
     >>> margins = two_classes(np.array([1.0, 1.0, -1.0, -1.0]))
     >>> rounds = l1_rounds(columns, margins, np.full(4, np.inf), RoundControls(n_features_to_select=1))
-    >>> rounds.alive.size, abs(rounds.weights).max()
-    (1, np.float64(1.0))
+    >>> rounds.alive.size, float(abs(rounds.weights).max())
+    (1, 1.0)
     """
     return l2_rounds(columns, L1Machine(margins, price), controls)
 

@@ -71,7 +71,7 @@ class L1SVC(ProgramClassifier):
     max_iter : int, default=1000
         Largest number of steps, each a linear program.
     n_jobs : int, optional
-        Number of threads for linear algebra; None leaves it to the libraries, -1 is all cores.
+        Number of threads: None is one, unless joblib's context says otherwise, and -1 all cores.
     verbose : int, default=0
         1 shows progress on standard error.
     callback : callable, optional
@@ -186,7 +186,7 @@ class L1SVC(ProgramClassifier):
         self
             The fitted estimator.
         """
-        with threads(self.n_jobs):
+        with threads(self.n_jobs, X):
             program, columns = self._program(X, y, sample_weight)
             self._keep_result(fit_program(program, self._controls()), columns)
         return self

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from skgraft.matrix.compiled import njit
 
 TILE = 256  # rows
 

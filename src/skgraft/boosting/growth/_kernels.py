@@ -18,9 +18,9 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from numba import njit
 
 from skgraft.boosting._kernels import amount, gradient_at, row_at
+from skgraft.matrix.compiled import njit
 
 # Without numba's memory management: counting references to views in an inner loop took a quarter of a search, and more
 # where threads count those to the same arrays.  So nothing is allocated here; callers bring the room.

@@ -13,9 +13,9 @@ Groups are ``starts[g]:starts[g + 1]``; ``lipschitz[g]`` bounds the largest eige
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from skgraft.matrix._kernels import FAST, ONE, column_add, column_dot
+from skgraft.matrix.compiled import njit
 
 MEMORY = 5  # epochs between extrapolations
 REPEATS = 4  # proximal steps on a group of several weights before moving on

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -24,10 +25,12 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import _num_samples
 
 from skgraft.criterion import Loss, loss_names
+from skgraft.estimator.values import falling
 from skgraft.grafting.linear.estimators import _CONSTRAINTS, GraftClassifier, GraftRegressor
 from skgraft.grafting.linear.l1max import null_l1
-from skgraft.grafting.linear.path import falling, path_of
+from skgraft.grafting.linear.path import path_of
 from skgraft.grafting.linear.problem import LinearProblem
+from skgraft.tables.table import _native
 
 Array = NDArray[np.float64]
 
@@ -60,13 +63,14 @@ class _GraftCV(BaseEstimator):
     _base: ClassVar[type[GraftClassifier | GraftRegressor]]
 
     def _fit_path(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> None:
-        X, y, sample_weight = _sliceable(X), _sliceable(y), _sliceable(sample_weight)
+        X, y, sample_weight = _sliceable(X, "X"), _sliceable(y, "y"), _sliceable(sample_weight, "sample_weight")
         grid = self._grid(X, y, sample_weight)
         splits, score_params = self._routed(X, y, sample_weight, params)
+        _require_folds(splits, sample_weight, score_params.get("sample_weight"))
         scorer = self._scorer()
         scores = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(self._fold_scores)(X, y, sample_weight, train, test, grid, scorer, score_params)
-            for train, test in splits
+            delayed(_in_fold)(k, self._fold_scores, X, y, sample_weight, train, test, grid, scorer, score_params)
+            for k, (train, test) in enumerate(splits)
         )
         self._require_defined(scores, splits, _num_samples(X))
         self.cv_scores_ = np.array(scores).T
@@ -93,7 +97,7 @@ class _GraftCV(BaseEstimator):
         return {name: own[name] for name in names}
 
     def _path_parameters(self) -> dict[str, Any]:
-        parameters = self._shared_parameters() | {"verbose": 0, "callback": None, "n_jobs": None}
+        parameters = self._shared_parameters() | {"verbose": 0, "callback": None, "n_jobs": 1}
         if self.l0 == "auto":
             return parameters | {"l1": float(self.l1 or 0.0), "max_features": None}
         return parameters | {"l0": float(self.l0)}
@@ -208,8 +212,33 @@ def _unlimited(problem: LinearProblem) -> LinearProblem:
     return replace(problem, prices=replace(problem.prices, kept=nothing, max_features=None, max_cost=None))
 
 
-def _sliceable(data: Any) -> Any:
+def _require_folds(splits: list[Any], weight: Any, score_weight: Any) -> None:
+    """Refuse a ``cv`` without folds, and folds without weight."""
+    if not splits:
+        msg = "cv gives no folds: give a number of folds, a splitter, or a list of pairs of training and test rows"
+        raise ValueError(msg)
+    for k, (train, test) in enumerate(splits):
+        for rows, given, which in ((train, weight, "training"), (test, score_weight, "test")):
+            if given is not None and not np.any(_safe_indexing(given, rows)):
+                msg = (
+                    f"the sample weights of all {which} rows of fold {k} are zero: drop the rows without weight, or "
+                    "spread them over the folds with a cv that shuffles"
+                )
+                raise ValueError(msg)
+
+
+def _in_fold(k: int, scores: Callable[..., list[float]], *given: Any) -> list[float]:
+    """Return the scores of a fold; what cannot be learned from is said to be in this fold."""
+    try:
+        return scores(*given)
+    except ValueError as error:
+        msg = f"in fold {k} of cv: {error}"
+        raise ValueError(msg) from error
+
+
+def _sliceable(data: Any, parameter: str) -> Any:
     """Return data whose rows can be picked."""
+    data = _native(data, parameter)
     if sparse.issparse(data):
         return data if data.format in {"csr", "csc"} else data.tocsr()
     if data is None or hasattr(data, "__getitem__") or hasattr(data, "iloc"):
@@ -269,7 +298,8 @@ class GraftClassifierCV(_GraftCV, GraftClassifier):
     tol, max_iter, random_state, verbose, callback
         As in :class:`GraftClassifier`; progress and callback are of the last fit.
     n_jobs : int, optional
-        Number of folds treated at the same time.
+        Number of folds treated at the same time, each in one thread: None is one, unless joblib's context says
+        otherwise, and -1 all cores.
 
     Attributes
     ----------

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, _fit_context
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skgraft.criterion import Loss, loss_facts, loss_names, resolve_loss
 from skgraft.estimator.class_scores import ClassProbabilities
+from skgraft.estimator.named_selector import NamedSelector
 from skgraft.grafting.linear.fit import Controls, LinearFit, fit_linear
 from skgraft.grafting.linear.problem import LinearProblem
 from skgraft.grafting.loop import EFFORTS
@@ -23,7 +23,8 @@ from skgraft.grafting.target import Target
 from skgraft.matrix import DenseColumns, JoinedColumns, SparseColumns, make_columns
 from skgraft.prices.resolve import Prices, resolve_penalty_weights, resolve_prices
 from skgraft.run.threads import threads
-from skgraft.tables.table import read_new, read_training, require_finite, sample_weights
+from skgraft.tables.named import read_selected
+from skgraft.tables.table import read_training, require_finite, sample_weights
 from skgraft.tables.targets import read_classes
 
 Array = NDArray[np.float64]
@@ -63,7 +64,7 @@ _CONSTRAINTS: dict[str, Any] = {
 }
 
 
-class _LinearGraft(SelectorMixin, BaseEstimator):
+class _LinearGraft(NamedSelector, BaseEstimator):
     """What the linear estimators share: parameters, the fit of encoded targets, scores and support."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = _CONSTRAINTS
@@ -182,36 +183,11 @@ class _LinearGraft(SelectorMixin, BaseEstimator):
         self.total_cost_ = fit.total_cost
         self.n_iter_ = fit.n_iter
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
-        check_is_fitted(self)
-        return self.support_
-
-    def transform(self, X: Any) -> Any:
-        """Return the selected columns.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        array, data frame or sparse matrix of shape (n_samples, n_selected)
-            The selected columns of X, in their order in X.
-        """
-        try:
-            return super().transform(X)
-        except ValueError:
-            read_new(self, X)  # names the culprit if there is one
-            raise
-
     def _scores(self, X: Any) -> Array:
         """Return scores (n_samples, n_outputs), touching only the selected columns."""
         check_is_fitted(self)
-        X = read_new(self, X)
-        coef = np.atleast_2d(self.coef_)
-        used = np.flatnonzero((coef != 0.0).any(axis=0))
-        return np.asarray(X[:, used] @ coef[:, used].T) + np.atleast_1d(self.intercept_)
+        columns = read_selected(self, X, self.support_)
+        return np.asarray(columns @ np.atleast_2d(self.coef_)[:, self.support_].T) + np.atleast_1d(self.intercept_)
 
 
 def _shares(weight: Array) -> Array:
@@ -296,8 +272,8 @@ class GraftClassifier(ClassProbabilities, _LinearGraft):
     max_iter : int, default=1000
         Largest number of grafting steps.
     n_jobs : int, optional
-        Number of threads for linear algebra and passes over X, -1 is all cores; None leaves linear algebra to its
-        libraries, and the passes to one thread.
+        Number of threads that share passes over X, and limit of the linear algebra libraries during the fit: None is
+        one, unless joblib's context says otherwise, and -1 all cores.  Where X is small, linear algebra has one.
     random_state : int, RandomState or None, default=None
         Seed of the restarts of ``polish="thorough"``.
     verbose : int, default=0
@@ -442,7 +418,7 @@ class GraftClassifier(ClassProbabilities, _LinearGraft):
         self
             The fitted estimator.
         """
-        with threads(self.n_jobs):
+        with threads(self.n_jobs, X):
             self._solve(self._problem(X, y, sample_weight))
         return self
 
@@ -592,7 +568,7 @@ class GraftRegressor(MultiOutputMixin, RegressorMixin, _LinearGraft):
         self
             The fitted estimator.
         """
-        with threads(self.n_jobs):
+        with threads(self.n_jobs, X):
             self._solve(self._problem(X, y, sample_weight))
         if self._single_target:
             self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_array
 
 from skgraft.criterion import Loss
 from skgraft.criterion.certificate import Certificate
+from skgraft.estimator.values import falling, list_of_numbers
 from skgraft.grafting.linear.fit import (
     Controls,
     begin,
@@ -292,7 +292,7 @@ def path_of(
     Without ``nested`` every point is what a separate fit gives; with it, a larger size or budget that a separate
     fit would use worse than a smaller one goes on from the smaller one's model.
     """
-    with threads(template.n_jobs):
+    with threads(template.n_jobs, X):
         problem = template._problem(X, y, sample_weight)  # noqa: SLF001 -- the estimators' own encoding
         steps = _steps(problem, way, values, n_values, smallest)
         controls = template._controls()  # noqa: SLF001
@@ -321,7 +321,7 @@ def _limits(prices: Prices, way: str, values: Any) -> list[Prices]:
     """Return prices with each of the limits, the smallest first."""
     if way == "costs":
         return [replace(prices, max_cost=float(value)) for value in np.unique(falling(values, way))]
-    counts = np.unique(check_array(values, ensure_2d=False, dtype=np.intp, input_name=way))
+    counts = np.unique(list_of_numbers(values, way).astype(np.intp))
     least = max(1, int(prices.kept.sum()))
     if counts[0] < least:
         reason = "the number of features named in keep" if least > 1 else "the smallest number of features"
@@ -334,15 +334,6 @@ def _with(problem: LinearProblem, way: str, value: float) -> LinearProblem:
     if way == "l1s":
         return replace(problem, l1=value)
     return replace(problem, l0=value) if way == "l0s" else replace(problem, l2=value)
-
-
-def falling(values: Any, name: str) -> Array:
-    """Return the values of a parameter that may not be negative, the largest first."""
-    numbers = check_array(values, ensure_2d=False, dtype=np.float64, input_name=name)
-    if (numbers < 0.0).any():
-        msg = f"{name} must not be negative, but {numbers.min():g} is among them"
-        raise ValueError(msg)
-    return np.sort(numbers)[::-1]
 
 
 def _walk_convex(steps: list[LinearProblem], controls: Controls, *, nested: bool) -> Iterator[PathPoint]:

@@ -9,20 +9,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skgraft.criterion import Loss, loss_facts, loss_names, resolve_loss
 from skgraft.estimator.class_scores import ClassProbabilities
+from skgraft.estimator.named_selector import NamedSelector
 from skgraft.grafting.loop import EFFORTS
 from skgraft.grafting.network.fit import NetworkFit, fit_network
 from skgraft.grafting.network.prepare import Given, Prepared, prepare, standardized_rows
 from skgraft.grafting.network.wiring import scores
 from skgraft.matrix.rows import merge_rows
 from skgraft.run.threads import threads
-from skgraft.tables.table import read_new, read_training, sample_weights
+from skgraft.tables.named import read_selected
+from skgraft.tables.table import read_training, sample_weights
 from skgraft.tables.targets import read_classes
 
 Array = NDArray[np.float64]
@@ -69,7 +70,7 @@ _CONSTRAINTS: dict[str, Any] = {
 }
 
 
-class _GraftedNetwork(SelectorMixin, BaseEstimator):
+class _GraftedNetwork(NamedSelector, BaseEstimator):
     """What the networks share: the fit of encoded targets, scores, support and the wiring's report."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = _CONSTRAINTS
@@ -88,8 +89,7 @@ class _GraftedNetwork(SelectorMixin, BaseEstimator):
         """Grow the network and set every fitted attribute that classes and numbers share."""
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         prepared = prepare(self, given, seed)
-        columns = prepared.problem.columns
-        with threads(self.n_jobs, columns.n_rows * columns.n_columns):
+        with threads(self.n_jobs, given.X):
             fit = fit_network(prepared.problem, prepared.controls)
         self._keep_result(fit, prepared)
 
@@ -120,34 +120,12 @@ class _GraftedNetwork(SelectorMixin, BaseEstimator):
         self.n_iter_ = fit.n_iter
         self.validation_losses_ = np.array(fit.validation)
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
-        check_is_fitted(self)
-        return self.support_
-
-    def transform(self, X: Any) -> Any:
-        """Return the selected columns.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        array, data frame or sparse matrix of shape (n_samples, n_selected)
-            The selected columns of X, in their order in X.
-        """
-        try:
-            return super().transform(X)
-        except ValueError:
-            read_new(self, X)  # names the culprit if there is one
-            raise
-
     def _scores(self, X: Any) -> Array:
         """Return scores (n_samples, n_outputs), touching only the features in use."""
         check_is_fitted(self)
-        X = read_new(self, X)
-        rows = standardized_rows(X, self._network.features, self._centre, self._scale, self._constant)
+        columns = read_selected(self, X, self.support_)
+        places = np.searchsorted(np.flatnonzero(self.support_), self._network.features)
+        rows = standardized_rows(columns, places, self._centre, self._scale, self._constant)
         return scores(self._network, rows)[1]
 
 
@@ -251,7 +229,7 @@ class MLPGraftClassifier(ClassProbabilities, _GraftedNetwork):
     max_iter : int, default=1000
         Largest number of steps.
     n_jobs : int, optional
-        Number of threads for linear algebra; None is one for small X and else left to the libraries, -1 is all cores.
+        Number of threads: None is one, unless joblib's context says otherwise, and -1 all cores.
     random_state : int, RandomState or None, default=None
         Seed of the restarts, of the rows held out and of the start of ``effort="batch"``.
     verbose : int, default=0

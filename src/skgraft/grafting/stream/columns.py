@@ -24,8 +24,8 @@ from skgraft.grafting.stream.names import NameIndex, block_names
 from skgraft.grafting.stream.state import Stream
 from skgraft.grafting.stream.terms import Terms
 from skgraft.run.threads import threads
-from skgraft.tables.named import named_columns, read_block, take_named
-from skgraft.tables.table import read_new, sample_weights
+from skgraft.tables.named import named_columns, read_block, read_selected, take_named
+from skgraft.tables.table import read_table, sample_weights
 
 Array = NDArray[np.float64]
 
@@ -34,8 +34,8 @@ _CRITERION = (
     "l1", "l2", "l0", "group_l1", "loss_", "delta", "penalty_weights", "feature_costs", "groups", "keep",
     "max_features", "max_cost", "fit_intercept", "standardize", "class_weight", "positive", "tol",
 )  # fmt: skip
-BUFFER = [None, Interval(Integral, 0, None, closed="left")]
 _SHOWN = 3  # names in a message
+BUFFER = [None, Interval(Integral, 0, None, closed="left")]
 
 
 class ColumnStream(_LinearGraft):
@@ -62,7 +62,7 @@ class ColumnStream(_LinearGraft):
             The fitted estimator, to which further blocks may come.
         """
         self._validate_params()
-        with self._all_or_nothing(), threads(self.n_jobs):
+        with self._all_or_nothing(), threads(self.n_jobs, X):
             problem = self._problem(X, y, sample_weight)
             columns: Any = problem.columns
             target = problem.target
@@ -99,7 +99,7 @@ class ColumnStream(_LinearGraft):
             The estimator, fitted to all columns so far.
         """
         self._validate_params()
-        with self._all_or_nothing(), threads(self.n_jobs):
+        with self._all_or_nothing(), threads(self.n_jobs, X_block):
             self._take(X_block, y, names, sample_weight, verbose=int(self.verbose))
             self._conclude()
         self._tell()
@@ -402,7 +402,7 @@ class ColumnStream(_LinearGraft):
             The selected columns, in the order of the stream.
         """
         check_is_fitted(self)
-        if self._strict and not self._is_by_name(X):
+        if self._strict:
             return super().transform(X)
         if not self._stream.held.selected.any():
             warnings.warn("No features were selected: the transformed X has no columns.", stacklevel=2)
@@ -414,34 +414,16 @@ class ColumnStream(_LinearGraft):
         chosen = np.flatnonzero(held.selected)
         return np.asarray(self._selected_columns(X) @ held.coef[chosen]) + np.atleast_1d(self.intercept_)
 
-    def _is_by_name(self, X: Any) -> bool:
-        """Whether X is a table from which the selected columns are taken by name, whatever else is in it.
-
-        After ``fit`` a table of just the columns of ``fit`` is not: scikit-learn asks for these in their order.
-        """
-        names = named_columns(X)
-        if names is None or not set(self.selected_names_) <= set(names):
-            return False
-        return not self._strict or set(names) != set(getattr(self, "feature_names_in_", names))
-
     def _selected_columns(self, X: Any) -> Any:
         """Return the selected columns of new samples."""
+        if self._strict:
+            return read_selected(self, X, self.support_)
         held = self._stream.held
         positions = held.positions[held.selected]
-        if self._is_by_name(X):
-            return self._by_name(X)
-        if self._strict:
-            return read_new(self, X)[:, positions]
         names = named_columns(X)
         # columns that came without names are known by no others, and a table may be as good as an array
         if names is not None and (self._stream.names.parts or not set(names).isdisjoint(self.selected_names_)):
-            missing = [repr(name) for name in self.selected_names_ if name not in set(names)]
-            more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
-            msg = (
-                f"X lacks the column {', '.join(missing[:_SHOWN])}{more}: {type(self).__name__} needs all columns in "
-                f"selected_names_ (X has {len(names)} columns)"
-            )
-            raise ValueError(msg)
+            return self._by_name(X)
         X = read_block(type(self)(), X)
         if X.shape[1] == self.n_features_seen_:
             return X[:, positions]
@@ -457,13 +439,7 @@ class ColumnStream(_LinearGraft):
         wanted = self.selected_names_
         if not wanted.size:
             return np.empty((len(X), 0))
-        table = take_named(X, wanted)
-        if table.shape[1] != wanted.size:
-            names = named_columns(X) or []
-            name = next(name for name in wanted if names.count(name) > 1)
-            msg = f"several columns of X are called {name!r}, a selected one: which of them is meant?"
-            raise ValueError(msg)
-        return read_block(type(self)(), table)
+        return read_table(self, take_named(X, wanted, f", which {type(self).__name__} has selected"))
 
 
 def _warn(message: str) -> None:

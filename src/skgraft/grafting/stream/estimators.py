@@ -88,8 +88,7 @@ class StreamGraftClassifier(ColumnStream, GraftClassifier):
     -----
     Methods that take new samples need a table that has at least the selected columns; these are found by name, in
     any order and among any others.  An array must have either all columns seen or exactly the selected ones, in the
-    order of the stream.  After ``fit``, as everywhere in scikit-learn, an array has the columns of ``fit``, and a
-    table that has just these has them in their order.
+    order of the stream.  After ``fit``, as everywhere in scikit-learn, an array has the columns of ``fit``.
 
     References
     ----------
