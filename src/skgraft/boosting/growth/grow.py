@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from skgraft.boosting.bins import Bins
 from skgraft.boosting.growth.rows import Cut, Gradients, Node, Parted, Room, Rows, Weights
 from skgraft.boosting.growth.screening import MOST_IF_CHEAP, MOST_SURVIVORS, Screen
-from skgraft.boosting.growth.search import EXACT, SUBTRACT_FROM, Bars, Limits, Search, make_search
+from skgraft.boosting.growth.search import EXACT, SUBTRACT_FROM, Bars, Limits, Search, make_search, make_ties
 from skgraft.boosting.market import Change, Market
 from skgraft.matrix.threads import Crew
 
@@ -377,10 +377,14 @@ class _Growth:
 
         layout, rows = self._grower.bins.layout, self._rows
         cells = np.zeros((rows.gradients.weights.channels, layout.stride), np.int64)
-        shift = rows.gradients.weights.shift
+        weights = rows.gradients.weights
+        shift, min_leaf = weights.shift, self._grower._limits.min_samples_leaf / weights.unit  # noqa: SLF001
         category_histogram(self._grower.bins.column(feature), rows.held, shift, node.start, node.stop, cells)
         order, mean = np.empty(layout.stride, np.int64), np.empty(layout.stride)
-        order_categories(cells, 0, layout.n_bins[feature], layout.stride, shift, order, mean)
+        order_categories(
+            cells, 0, layout.n_bins[feature], layout.stride, node.gradient, node.weight, shift, min_leaf, order, mean,
+            make_ties(layout.stride),
+        )  # fmt: skip
         return order[: code + 1]
 
     def _apply(self, chosen: list[tuple[Node, Split]]) -> list[Node]:

@@ -309,9 +309,15 @@ def make_rooms(channels: int, n_cells: int) -> Any:
     """Return room for the histograms of features, and for the work on the splits of one."""
     left, score, order = np.empty((channels, 256), np.int64), np.empty(256), np.empty(256, np.int64)
     sums, us, vs = np.empty((channels, 40), np.int64), np.empty(40), np.empty(40)
-    room = left, score, order, sums, us, vs, np.empty(40, np.bool_), np.empty(40, np.bool_)
+    reached, others = np.empty(40, np.bool_), np.empty(40, np.bool_)
+    room = left, score, order, sums, us, vs, reached, others, make_ties(256)
     cells, other, coarse = (np.empty((channels, n), np.int64) for n in (n_cells, 256, 64))
     return cells, other, coarse, np.empty(4), np.empty(4, np.bool_), room
+
+
+def make_ties(n: int) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return room for the order of so many categories."""
+    return np.empty(n), np.empty(n, np.bool_), np.empty(n, np.bool_)
 
 
 def _outputs(n_nodes: int, features: Index) -> tuple[Array, Codes]:
