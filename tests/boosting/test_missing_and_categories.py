@@ -141,7 +141,8 @@ def test_between_categories_of_equal_means_the_best_split_is_found(weighted):
         kind = rng.choice(3, n_categories, p=[0.6, 0.2, 0.2])  # of one class, of the other, or of both
         x = np.repeat(np.arange(n_categories), rng.integers(1, 4, n_categories))
         y = np.where(kind[x] == 2, np.arange(x.size) % 2, kind[x])
-        s = {"real": rng.uniform(0.1, 3.0, x.size), "whole": rng.integers(1, 5, x.size), "none": np.ones(x.size)}[weighted]
+        kinds = {"real": rng.uniform(0.1, 3.0, x.size), "whole": rng.integers(1, 5, x.size), "none": np.ones(x.size)}
+        s = kinds[weighted]
         min_leaf = int(rng.integers(1, max(2, 0.5 * s.sum())))
         if np.unique(y).size < 2:
             continue

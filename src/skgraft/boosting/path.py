@@ -19,6 +19,7 @@ from skgraft.matrix.threads import crew
 
 Array = NDArray[np.float64]
 
+MOST_LABELS = 20  # different whole numbers that may be the names of classes
 LARGEST_SHARE = 0.5  # of mu_max, where the default path begins
 
 
@@ -158,7 +159,8 @@ def mu_max(X: Any, y: Any, *, loss: str = "auto", sample_weight: Any = None, **p
     loss : str, default="auto"
         ``"squared"``, ``"huber"`` or ``"poisson"`` for numbers, ``"logistic"`` or ``"multinomial"`` for classes;
         ``"auto"`` takes floating-point numbers in ``y`` for a regression, and strings, booleans and integers for
-        classes.
+        classes.  Floating-point numbers that are all whole, with at most 20 different values, may be either and are
+        refused: then say which.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the samples.
     **parameters
@@ -190,7 +192,10 @@ def estimator_for(y: Any, loss: str, parameters: dict[str, Any]) -> Any:
     if loss not in known:
         msg = f"loss={loss!r} is not among {sorted(known)}"
         raise ValueError(msg)
-    numbers = np.asarray(y).dtype.kind == "f"
+    target = np.asarray(y)
+    numbers = target.dtype.kind == "f"
+    if loss == "auto" and numbers:
+        _require_numbers(target)
     if loss in {"squared", "huber", "poisson"}:
         estimator: Any = GBFSRegressor(loss=loss, **parameters)
     elif loss == "auto" and numbers:
@@ -199,6 +204,18 @@ def estimator_for(y: Any, loss: str, parameters: dict[str, Any]) -> Any:
         estimator = GBFSClassifier(**parameters)
     estimator._validate_params()  # noqa: SLF001 -- what fit does first
     return estimator
+
+
+def _require_numbers(y: NDArray[Any]) -> None:
+    """Refuse floating-point targets that may as well be the names of classes."""
+    values = np.unique(y[np.isfinite(y)])
+    if values.size <= MOST_LABELS and values.size < y.size and (values == np.rint(values)).all():
+        shown = ", ".join(f"{value:g}" for value in values[:4]) + (", ..." if values.size > 4 else "")
+        msg = (
+            f"y holds few whole numbers ({shown}) as floating-point numbers, which may be classes or quantities: say "
+            "loss='logistic' (or 'multinomial') for classes, loss='squared' (or 'huber', 'poisson') for quantities"
+        )
+        raise ValueError(msg)
 
 
 def _falling(mus: ArrayLike) -> Array:

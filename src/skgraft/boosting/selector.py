@@ -21,6 +21,7 @@ from skgraft.boosting.boost import Controls, Ensemble, Problem, boost, empty_ens
 from skgraft.boosting.explore import Explorer
 from skgraft.boosting.market import Market
 from skgraft.boosting.prepare import Data, Settings, hold_out, make_problem
+from skgraft.criterion.certificate import Certificate
 from skgraft.criterion.prices import resolve_prices
 from skgraft.matrix.categories import CategoryCoder, find_categories
 from skgraft.matrix.table import read_new, read_training, sample_weights
@@ -237,6 +238,8 @@ class BoostedSelector(SelectorMixin, BaseEstimator):
         loss = ensemble.train_score[min(self.n_trees_, len(ensemble.train_score) - 1)]
         self.objective_ = loss + 0.5 * market.mu * market.paid / ready.problem.task.total_weight
         self.history_ = ensemble.history
+        # trees are grown greedily: there is no optimum to be near to
+        self.certificate_ = Certificate(float("nan"), None, ensemble.finished)
         self.feature_importances_ = _importances(forest.rounds, self.n_features_in_)
         if self.warm_start:
             self._resume = (ready.problem.grower.bins.layout, ensemble)

@@ -141,7 +141,7 @@ def score_splits(left, n_splits, extra_q, extra_u, total_q, total_u, shift, min_
 def lightest(weight, first, last, need, taken, chosen):
     """Mark the items first:last that weigh as little as possible together, but at least ``need``; return their weight.
 
-    Items descend by weight.  A depth-first search takes an item or leaves it; it is complete for twelve items, and beyond
+    Items descend by weight.  A depth-first search takes an item or leaves it.  It is complete for twelve items; beyond
     ``MOST_STEPS`` the best so far is returned, since to find the best of very many is as hard as the knapsack problem.
     """
     rest = 0.0
@@ -211,8 +211,8 @@ def order_equals(order, weight, first, last, before, v, slope, total_u, min_leaf
 def order_categories(cells, at, n_bins, stride, total_q, total_u, shift, min_leaf, order, mean, ties):
     """List the categories that have rows, by their mean gradient and then by number; missing values are one more.
 
-    Where a leaf would become too light inside a run of equal means, these have another order; see `order_equals`.  Means
-    are equal if they differ by no more than gradients are rounded by.
+    Where a leaf would become too light inside a run of equal means, these have another order; see `order_equals`.
+    Means are equal if they differ by no more than gradients are rounded by.
     """
     weight, taken, chosen = ties
     n = 0
