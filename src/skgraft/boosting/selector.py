@@ -131,6 +131,7 @@ class BoostedSelector(SelectorMixin, BaseEstimator):
             max_bins=self.max_bins,
             screening=self.screening,
             is_categorical=categories.is_categorical,
+            keep_edges=self.warm_start,
             names=None if names is None else [str(name) for name in names],
             labels=categories.labels,
         )
