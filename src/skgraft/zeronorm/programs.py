@@ -21,8 +21,8 @@ from scipy import sparse
 
 from skgraft.grafting.loop import Candidates
 from skgraft.matrix import DenseBlock, SparseBlock
-from skgraft.zeronorm.margins import Margins
-from skgraft.zeronorm.master import Master, Rows
+from skgraft.svm.margins import Margins
+from skgraft.svm.master import Master, Rows
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
