@@ -16,6 +16,7 @@ from skgraft.boosting.classifier import GBFSClassifier
 from skgraft.boosting.regressor import GBFSRegressor
 from skgraft.boosting.selector import Ready
 from skgraft.matrix.threads import crew
+from skgraft.run.compilation import announced_compilation
 
 Array = NDArray[np.float64]
 
@@ -128,7 +129,7 @@ def gbfs_path(
     array([0, 1, 2, 3])
     """
     template = estimator_for(y, loss, parameters)
-    with crew(template.n_jobs) as threads:
+    with announced_compilation(), crew(template.n_jobs) as threads:
         ready = template._prepare(X, y, sample_weight, (X_val, y_val, sample_weight_val), threads)  # noqa: SLF001
         if mus is None:
             top = largest_mu(ready.gains, ready.market.phi)
@@ -181,7 +182,7 @@ def mu_max(X: Any, y: Any, *, loss: str = "auto", sample_weight: Any = None, **p
     [0, 1]
     """
     template = estimator_for(y, loss, parameters)
-    with crew(template.n_jobs) as threads:
+    with announced_compilation(), crew(template.n_jobs) as threads:
         ready = template._prepare(X, y, sample_weight, (None, None, None), threads)  # noqa: SLF001
     return largest_mu(ready.gains, ready.market.phi)
 

@@ -24,6 +24,7 @@ from skgraft.boosting.prepare import Data, Settings, hold_out, make_problem
 from skgraft.criterion.certificate import Certificate
 from skgraft.matrix.threads import Crew, crew
 from skgraft.prices.resolve import resolve_prices
+from skgraft.run.compilation import announced_compilation
 from skgraft.tables.categories import CategoryCoder, find_categories
 from skgraft.tables.table import read_new, read_training, sample_weights
 
@@ -97,7 +98,7 @@ class BoostedSelector(SelectorMixin, BaseEstimator):
     # --- fit ---
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, validation: tuple[Any, Any, Any]) -> None:
-        with crew(self.n_jobs) as threads:
+        with announced_compilation(), crew(self.n_jobs) as threads:
             resume = getattr(self, "_resume", None) if self.warm_start else None
             ready = self._prepare(X, y, sample_weight, validation, threads, resume)
             self._train(ready, resume)
