@@ -17,11 +17,13 @@ FIGURES = {
     "curves": ("gbfs-figure3.png", "gbfs-figure7.png"),
     "connections": ("gbfs-figure4.png",),
     "quality": ("gbfs-figure5.png",),
+    "genes": ("gbfs-figure6.png",),
 }
 _STYLE: dict[str, dict[str, Any]] = {
     "GBFS": {"color": "#d62728", "marker": "o"},
     "GBFS relative": {"color": "#ff9896", "marker": "o", "markerfacecolor": "white"},
     "L1-LR": {"color": "#1f77b4", "marker": ".", "linewidth": 1.0},
+    "L1-LR refitted": {"color": "#1f77b4", "marker": "x", "linewidth": 1.0, "linestyle": "--"},
     "RF-FS": {"color": "#2ca02c", "marker": "s"},
     "mRMR": {"color": "#9467bd", "marker": "^"},
     "HSIC lasso": {"color": "#8c564b", "marker": "v"},
@@ -39,6 +41,13 @@ def draw_curves(runs: Sequence[Run], folder: Path) -> None:
         shown = [name for name in names if name in found.data_sets]
         if shown:
             _panels(found, shown, folder / file, title)
+
+
+def draw_genes(runs: Sequence[Run], folder: Path) -> None:
+    """Draw what stands for figure 6."""
+    found = Runs(runs)
+    title = "Far more features than rows: test error against number of features (log scale)"
+    _panels(found, found.data_sets, folder / "gbfs-figure6.png", title)
 
 
 def _panels(found: Runs, names: Sequence[str], path: Path, title: str) -> None:

@@ -14,9 +14,10 @@ from sklearn.ensemble import RandomForestClassifier
 from papers._gbfs import paper
 from papers._gbfs.boosting import GRID, Choice, Prices, choose, walk
 from papers._gbfs.problems import Problem
-from skgraft import graft_path
+from skgraft import GraftClassifier, graft_path
 
 L1_VALUES = 40
+RIDGE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -74,15 +75,33 @@ def _gbfs_point(name: str, problem: Problem, choice: Choice, scale: str) -> Poin
 
 def l1_curve(problem: Problem) -> list[Point]:
     """Return the curve of l1-regularised logistic regression over its path, up to the most features asked for."""
+    return _along_l1(problem, "L1-LR", lambda point, _X: point)
+
+
+def refitted_curve(problem: Problem) -> list[Point]:
+    """Return the curve of logistic regression refitted without shrinkage on the features that each l1 selects."""
+
+    def refit(point: GraftClassifier, X: NDArray[np.float64]) -> GraftClassifier:
+        # kept features alone, and a ridge that only keeps weights finite where they separate the training rows
+        model = GraftClassifier(l1=0.0, l2=RIDGE, max_features=int(point.support_.sum()), keep=point.support_, tol=1e-4)
+        return model.fit(X, problem.y)
+
+    return _along_l1(problem, "L1-LR refitted", refit)
+
+
+def _along_l1(
+    problem: Problem, name: str, model_of: Callable[[GraftClassifier, NDArray[np.float64]], GraftClassifier]
+) -> list[Point]:
+    """Return the points of models that are made of those along the path of l1."""
     X, X_test = problem.standardised()
     # From the largest l1 down; the paths of data that a linear model separates are long, hence the tolerance.
     path = graft_path(X, problem.y, n_values=L1_VALUES, smallest=1e-3, tol=1e-3, max_features=None)
     points = []
     for i, step in enumerate(path):
         if 0 < step.features.size <= 1.5 * problem.budget.most:
-            error = error_of(path.estimator(i).predict(X_test), problem.y_test)
+            error = error_of(model_of(path.estimator(i), X).predict(X_test), problem.y_test)
             features = tuple(int(j) for j in step.features)
-            points.append(Point("L1-LR", problem.name, step.features.size, error, {"l1": step.l1}, features))
+            points.append(Point(name, problem.name, step.features.size, error, {"l1": step.l1}, features))
     return points
 
 
@@ -123,6 +142,7 @@ METHODS = {
         Method("GBFS", "GBFS, the paper's ten mu", gbfs_curve("GBFS", PAPER_PRICES)),
         Method("GBFS relative", "GBFS, mu as a share of the largest", gbfs_curve("GBFS relative", OUR_PRICES)),
         Method("L1-LR", "logistic regression with l1", l1_curve),
+        Method("L1-LR refitted", "logistic regression on the features of l1, without shrinkage", refitted_curve),
         Method("RF-FS", "random forest, ranked and retrained", forest_curve),
         Method("mRMR", "minimum redundancy, maximum relevance", None),
         Method("HSIC lasso", "HSIC lasso", None),

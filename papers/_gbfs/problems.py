@@ -8,7 +8,18 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from papers._gbfs import paper
-from papers.data import RealData, read_a9a, read_isolet, read_kddcup99, read_mnist, read_pcmac, read_spambase, read_usps
+from papers.data import (
+    RealData,
+    read_a9a,
+    read_isolet,
+    read_kddcup99,
+    read_leukemia,
+    read_lymphoma,
+    read_mnist,
+    read_pcmac,
+    read_spambase,
+    read_usps,
+)
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -55,6 +66,7 @@ class Problem:
 PAIRS = ((4, 9), (5, 8), (7, 9), (3, 5), (2, 7), (1, 7))  # the paper does not name its six
 SMALL = Budget()
 MEDIUM = Budget(splits=2, trees=150, forest=500, retrained=200)
+GENES = Budget(depths=(4,), trees=100, forest=1000, retrained=500, leaf=1)
 LARGE = Budget(splits=1, depths=(4,), trees=150, forest=200, retrained=100, sizes=(2, 5, 10, 20, 50, 100))
 
 
@@ -125,6 +137,20 @@ MAKERS: dict[str, Callable[[], Problem]] = {
 }
 
 
+def leukemia() -> Problem:
+    """Gene expression in two kinds of leukaemia: 38 tissues, 7,129 genes."""
+    return _given(read_leukemia(), np.array([1]), "leukemia", "two kinds of leukaemia", GENES)
+
+
+def lymphoma() -> Problem:
+    """Gene expression in malignant and other tissues: 96 tissues, 4,026 genes."""
+    return _random(read_lymphoma(malignant=62), np.array([1]), "lymphoma", "malignant against other tissues", GENES)
+
+
+# Data sets with far more features than rows
+WIDE: dict[str, Callable[[], Problem]] = {"leukemia": leukemia, "lymphoma": lymphoma}
+
+
 @dataclass(frozen=True)
 class Problems:
     """The data sets at hand, and for each that is missing why."""
@@ -138,7 +164,7 @@ def load_problems(names: Sequence[str]) -> Problems:
     present, missing = [], {}
     for name in names:
         try:
-            present.append((MAKERS | {"kddcup99": kddcup99})[name]())
+            present.append((MAKERS | WIDE | {"kddcup99": kddcup99})[name]())
         except FileNotFoundError as reason:
             missing[name] = str(reason)
     return Problems(tuple(present), missing)

@@ -52,7 +52,8 @@ def judge(problem: Problem, point: Point) -> Quality:
 
 def run_quality(problem: Problem, n_jobs: int) -> list[Quality]:
     """Return the errors for the features of every method that is there."""
-    names = [name for name, method in METHODS.items() if method.curve is not None]
+    # a model refitted on the same features has nothing to add
+    names = [name for name, method in METHODS.items() if method.curve is not None and name != "L1-LR refitted"]
     curves = Parallel(n_jobs=n_jobs)(delayed(trace)(name, problem) for name in names)
     points = [point for curve in curves for point in spread(list(curve.points), MOST)]
     return list(Parallel(n_jobs=n_jobs)(delayed(judge)(problem, point) for point in points))

@@ -9,11 +9,12 @@ import numpy as np
 from papers._gbfs import bags, paper, toy
 from papers._gbfs.curves import AT, Run, Runs
 from papers._gbfs.methods import METHODS
-from papers._gbfs.problems import MAKERS, PAIRS
+from papers._gbfs.problems import MAKERS, PAIRS, WIDE
 from papers._gbfs.quality import Quality
 from papers._tables import ABSENT, Table, mean_and_error, written
 
 MAIN = tuple(name for name in MAKERS if name not in {f"mnist {a} against {b}" for a, b in PAIRS})
+WIDE_NAMES = tuple(WIDE)
 FURTHER = tuple(name for name in MAKERS if name not in MAIN)
 
 
@@ -78,6 +79,10 @@ def _curve_remarks() -> list[str]:
         f"Not there yet: {', '.join(absent)}." if absent else "All methods of the paper are there.",
         "The paper prints its curves without values, so it has no column here.",
         (
+            "L1-LR refitted: logistic regression without shrinkage on the features that l1 selects. Much of the error "
+            "of L1-LR with few features is shrinkage, not their choice."
+        ),
+        (
             "uspst has the paper's 2,007 rows, the test part of usps. The two classes of uspst and isolet are not told "
             "in the paper: ours are digits 0 to 4 against 5 to 9 and letters A to M against N to Z."
         ),
@@ -105,6 +110,7 @@ def _statements(found: Runs) -> Table:
     rows = []
     for said, first, second, names in (
         ("GBFS errs less than L1-LR", "GBFS", "L1-LR", MAIN),
+        ("(not in the paper) GBFS errs less than L1-LR refitted", "GBFS", "L1-LR refitted", MAIN),
         ("RF-FS errs less than L1-LR", "RF-FS", "L1-LR", MAIN),
         ("GBFS matches RF-FS or errs less", "GBFS", "RF-FS", MAIN),
         ("GBFS errs less than L1-LR", "GBFS", "L1-LR", FURTHER),
@@ -168,6 +174,27 @@ def _tried(method: str, budget: Mapping[str, Any]) -> str:
     if budget and method == "RF-FS":
         return f"{budget['forest']} trees rank, {budget['retrained']} retrained"
     return ABSENT
+
+
+def gene_tables(
+    runs: Sequence[Run], missing: Mapping[str, str], budgets: Mapping[str, Mapping[str, Any]]
+) -> list[Table]:
+    """Return what stands for figure 6, and what was chosen."""
+    found = Runs(runs)
+    remarks = [
+        (
+            "The paper's data set, SMK-CAN-187 (187 rows, 19,993 features), is not to be had. Ours are leukemia (38 "
+            "training tissues, 7,129 genes, the 34 test tissues that it comes with) and lymphoma (76 and 20 of 96 "
+            "tissues, 4,026 genes). The prostate data at hand have 8 features and a numeric target: not of this kind."
+        ),
+        "A test tissue is 2.9 percentage points on leukemia and 5.0 on lymphoma: one or two of them say nothing.",
+        "The paper, on means of five splits: GBFS errs less than L1-LR, HSIC lasso and RF-FS, in places by little.",
+        *absent_remarks(missing),
+    ]
+    errors = _errors(
+        found, WIDE_NAMES, "In place of figure 6: far more features than rows, test error in percent", remarks
+    )
+    return [table for table in (errors, _work(found, budgets)) if table.rows or table is errors]
 
 
 def connection_tables(runs: Sequence[Run], missing: Mapping[str, str], always: float | None) -> list[Table]:
@@ -234,6 +261,11 @@ def bag_tables(outcomes: Sequence[bags.Outcome], splits: int, missing: Mapping[s
                     f"training tissues; GBFS has {bags.TREES} trees of depth 2, leaves of 3 tissues or more."
                 ),
                 "13 test tissues a split: one error is 7.7 percentage points.",
+                (
+                    "The paper: GBFS selects from one bag alone and has the lowest error of all (15.38 %, with the "
+                    "random forest). That was not reproduced with these bags: see how many GBFS opens, and its error "
+                    "beside those of L1-LR and the forest."
+                ),
                 *absent_remarks(missing),
             ],
         )

@@ -64,10 +64,8 @@ def splits(x, g, s, options, f):
     if f in options.categorical:
         keys = np.where(missing, np.inf, x)
         values = np.unique(keys)
-        if options.min_leaf > 1.0:  # then not every set is tried, but those in the order of mean gradients
-            means = [np.average(g[keys == v], weights=s[keys == v]) for v in values]
-            values = values[np.argsort(means, kind="stable")]
-            sets = [values[:k] for k in range(1, values.size)]
+        if options.min_leaf > 1.0:  # then not every set is tried, but those in an order of mean gradients
+            sets = sets_in_order(values, [np.average(g[keys == v], weights=s[keys == v]) for v in values])
         else:
             sets = [c for k in range(1, values.size) for c in combinations(values, k)]
         for chosen in sets:
@@ -79,6 +77,18 @@ def splits(x, g, s, options, f):
         yield below
         if missing.any() and v != values[-1]:
             yield below | missing
+
+
+def sets_in_order(values, means):
+    """Return the sets that are the first of some order by means; equal means have every order."""
+    order = np.argsort(means, kind="stable")
+    values, means = np.asarray(values)[order], np.asarray(means)[order]
+    runs = np.split(values, 1 + np.flatnonzero(np.diff(means) > 1e-9 * np.abs(means).max()))
+    sets, before = [], ()
+    for run in runs:
+        sets += [(*before, *some) for k in range(1, run.size + 1) for some in combinations(run, k)]
+        before = (*before, *run)
+    return sets[:-1]
 
 
 def best_splits(X, g, s, rows, state, price):

@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skgraft import GBFSClassifier, GBFSRegressor, gbfs_path, mu_max
 from skgraft.boosting import prepare
+from skgraft.boosting.bins import bin_values, find_equal, take_rows
 from skgraft.boosting.bins import equal as equal_module
-from skgraft.boosting.bins import find_equal, find_layout, store, take_rows
 from skgraft.boosting.growth import rows as rows_module
 from skgraft.matrix.threads import ALONE, crew
 
@@ -48,7 +48,7 @@ def table(n=3000, n_different=300, d=12, seed=0):
 
 def bins_of(X):
     X = X.tocsc() if sp.issparse(X) else X
-    return store(X, find_layout(X, None, np.zeros(X.shape[1], bool), 255, ALONE), ALONE)
+    return bin_values(X, None, np.zeros(X.shape[1], bool), 255, ALONE)
 
 
 @pytest.mark.usefixtures("seen")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,7 +11,7 @@ from numpy.testing import assert_array_equal
 
 from skgraft import GBFSClassifier, GBFSRegressor, mu_max
 from skgraft.boosting import neighbourhood
-from skgraft.boosting.bins import MixedBins, find_layout, store, with_rare_apart
+from skgraft.boosting.bins import MixedBins, bin_values, with_rare_apart
 from skgraft.boosting.bins import layout as layout_module
 from skgraft.boosting.bins import storage as storage_module
 from skgraft.boosting.growth import screening as screening_module
@@ -122,7 +124,8 @@ def test_subtraction_changes_nothing(subtract_from, monkeypatch):
 def test_too_little_memory_for_histograms_changes_nothing(monkeypatch):
     X, y = classes(3500, 30)
     usual = GBFSClassifier(n_trees=6).fit(X, y)
-    monkeypatch.setattr(search_module, "MOST_KEPT", 0)
+    monkeypatch.setattr(search_module, "LEAST_KEPT", 0)
+    monkeypatch.setattr(search_module, "KEPT_SHARE", 0.0)
     same(usual, GBFSClassifier(n_trees=6).fit(X, y))
 
 
@@ -285,9 +288,24 @@ def test_columns_stored_sparse_change_nothing(weighted, screening, monkeypatch):
 def test_rare_columns_are_stored_sparse():
     X = (np.random.default_rng(0).uniform(size=(500, 20)) < 0.01).astype(float)
     X[:, 3] = np.arange(500)
-    bins = with_rare_apart(store(X, find_layout(X, None, np.zeros(20, bool), 255, ALONE), ALONE))
+    bins = with_rare_apart(bin_values(X, None, np.zeros(20, bool), 255, ALONE))
     assert isinstance(bins, MixedBins)
     assert_array_equal(np.flatnonzero(~bins.is_sparse), [3])
     for f in range(20):
-        edges = bins.layout.edges[bins.layout.starts[f] : bins.layout.starts[f + 1]]
+        edges = bins.layout.edges.of(f)
         assert_array_equal(bins.column(f), np.searchsorted(edges, X[:, f]))
+
+
+def test_memory_beside_many_columns_is_that_of_their_bins():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 30_000)).astype(np.float32)
+    y = X[:, 0] + X[:, 1] * X[:, 2] > 0
+    model = GBFSClassifier(n_trees=5, mu=0.02, n_jobs=1)
+    model.fit(X[:, :600], y)  # so that everything is compiled
+    tracemalloc.start()
+    try:
+        model.fit(X, y)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert 0.25 * X.nbytes < peak < 0.42 * X.nbytes  # a byte a cell; 0.40 where the fixed parts do not count

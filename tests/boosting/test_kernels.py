@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skgraft.boosting import _kernels as row_kernels
 from skgraft.boosting.bins import _kernels as bin_kernels
-from skgraft.boosting.bins import find_layout, store, with_rare_apart
+from skgraft.boosting.bins import bin_values, with_rare_apart
 from skgraft.boosting.growth import _kernels as kernels
 from skgraft.boosting.growth import quantise_weights
 from skgraft.boosting.growth import rows as rows_module
@@ -366,7 +366,8 @@ def test_the_bound_of_the_screen_holds():
         across = np.sqrt(length**2 - along**2)
         out = np.empty(1, np.intp)
         for price, wins in ((0.999999 * (v @ new) ** 2, 1), (1.000001 * length**2, 0)):
-            share = np.array([root / cap], np.float32) * np.float32(1.000001)
+            share = np.zeros(1, np.uint8)
+            row_kernels.root_shares(np.array([0]), np.array([root**2]), cap, np.zeros(1, bool), share)
             prices = np.array([price])
             kept = row_kernels.may_win(np.array([0]), 0, 1, share, along, across, length, 0.0, prices, 0.0, out)
             assert kept == wins
@@ -384,14 +385,14 @@ def test_values_are_in_the_bin_that_their_edges_say():
     X[:, 5] = np.where(rng(1).uniform(size=2000) < 0.6, 0.0, X[:, 5])
     for dtype in (np.float32, np.float64):
         Z = X.astype(dtype)
-        layout = find_layout(Z, None, np.zeros(7, bool), 32, ALONE)
-        bins = store(Z, layout, ALONE)
+        bins = bin_values(Z, None, np.zeros(7, bool), 32, ALONE)
+        layout = bins.layout
         assert_array_equal(layout.n_bins > 0, [True] * 4 + [False] + [True] * 2)
         assert layout.n_bins[2] == 1
         assert layout.n_bins[1] == np.unique(Z[:, 1]).size
         assert layout.n_bins.max() <= 32
         for f in range(7):
-            edges = layout.edges[layout.starts[f] : layout.starts[f + 1]]
+            edges = layout.edges.of(f)
             assert (np.diff(edges) > 0).all()
             known = ~np.isnan(Z[:, f])
             assert_array_equal(bins.column(f)[known], np.searchsorted(edges, Z[known, f], side="left"))
@@ -404,10 +405,9 @@ def test_values_are_in_the_bin_that_their_edges_say():
 def test_edges_keep_values_apart_that_are_next_to_each_other():
     one = np.float64(1.0)
     x = np.array([one, np.nextafter(one, 2.0), 2.0, 1e308, -1e308, 5e-324])[:, None]
-    layout = find_layout(x, None, np.zeros(1, bool), 255, ALONE)
-    assert layout.n_bins[0] == 6
-    bins = store(x, layout, ALONE).column(0)
-    assert_array_equal(np.argsort(bins), np.argsort(x[:, 0]))
+    bins = bin_values(x, None, np.zeros(1, bool), 255, ALONE)
+    assert bins.layout.n_bins[0] == 6
+    assert_array_equal(np.argsort(bins.column(0)), np.argsort(x[:, 0]))
 
 
 def test_an_edge_lies_in_a_wide_gap():
@@ -439,13 +439,13 @@ def test_columns_with_too_few_entries_for_a_leaf_are_not_searched(weighted):
         np.where(r.uniform(size=(400, 30)) < np.linspace(0.0, 0.08, 30), r.integers(1, 4, (400, 30)), 0.0)
     )
     u = r.integers(1, 4, 400) if weighted else np.empty(0, np.int64)
-    bins = store(X, find_layout(X, None, np.zeros(30, bool), 255, ALONE), ALONE)
+    bins = bin_values(X, None, np.zeros(30, bool), 255, ALONE)
     filled = (u if weighted else np.ones(400)) @ (X.toarray() != 0)
     for least in (1.0, 20.0, 20.5):
         assert_array_equal(bins.may_split(u, least, ALONE), (filled >= least) & (bins.layout.n_bins > 0))
     # where the other rows are not zeros, and some columns are dense
     dense = np.column_stack([7.0 - X.toarray(), np.arange(400.0)])
-    mixed = with_rare_apart(store(dense, find_layout(dense, None, np.zeros(31, bool), 255, ALONE), ALONE))
+    mixed = with_rare_apart(bin_values(dense, None, np.zeros(31, bool), 255, ALONE))
     may = mixed.may_split(u, 20.0, ALONE)
     assert 8 <= mixed.is_sparse.sum() < 31
     assert_array_equal(may[mixed.is_sparse], (filled >= 20.0)[mixed.is_sparse[:30]])

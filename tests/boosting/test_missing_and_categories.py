@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skgraft import GBFSClassifier, GBFSRegressor
 
+from . import reference
 from .samples import classes
 
 pd = pytest.importorskip("pandas")
@@ -128,3 +129,50 @@ def test_many_categories_share_a_bin():
     rare = model.predict(np.array([[50.0], [20.0], [1e6]]))
     assert rare[0] == rare[1] == rare[2]
     assert_allclose(model.predict(np.array([[1.0], [0.0]])), [1.0, 0.0], atol=0.1)
+
+
+@pytest.mark.parametrize("weighted", ["real", "whole", "none"])
+def test_between_categories_of_equal_means_the_best_split_is_found(weighted):
+    # categories of one class alone have the same gradient at the root, and leaves must weigh enough
+    bound = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n_categories = int(rng.integers(3, 10))
+        kind = rng.choice(3, n_categories, p=[0.6, 0.2, 0.2])  # of one class, of the other, or of both
+        x = np.repeat(np.arange(n_categories), rng.integers(1, 4, n_categories))
+        y = np.where(kind[x] == 2, np.arange(x.size) % 2, kind[x])
+        kinds = {"real": rng.uniform(0.1, 3.0, x.size), "whole": rng.integers(1, 5, x.size), "none": np.ones(x.size)}
+        s = kinds[weighted]
+        min_leaf = int(rng.integers(1, max(2, 0.5 * s.sum())))
+        if np.unique(y).size < 2:
+            continue
+        model = GBFSClassifier(n_trees=1, max_depth=1, mu=0.0, min_samples_leaf=min_leaf, categorical_features=[0])
+        model.fit(x[:, None].astype(float), y, s)
+        g = y - np.average(y, weights=s)
+        means = [np.average(g[x == v], weights=s[x == v]) for v in range(n_categories)]
+        gains = {
+            chosen: reference.gain(s * g, s, np.isin(x, chosen))
+            for chosen in reference.sets_in_order(np.arange(n_categories), means)
+            if min_leaf - 1e-9 <= s[np.isin(x, chosen)].sum() <= s.sum() - min_leaf + 1e-9
+        }
+        found = model.trees_[0][0].gain[0] if model.n_trees_ else 0.0
+        assert_allclose(found, max(gains.values(), default=0.0), rtol=1e-5, atol=1e-7)
+        by_number = [tuple(np.argsort(means, kind="stable")[:k]) for k in range(1, n_categories)]
+        bound += max((gains.get(chosen, 0.0) for chosen in by_number), default=0.0) < 0.99 * found
+    assert bound > 5  # some are not found in the order of their numbers
+
+
+def test_one_of_very_many_equal_orders_is_found_in_time():
+    rng = np.random.default_rng(0)
+    x = np.repeat(np.arange(200), 2)
+    y = x >= 150  # 150 categories of one class alone, and 50 of the other
+    s = rng.uniform(0.01, 0.02, x.size)
+    model = GBFSClassifier(n_trees=1, max_depth=1, mu=0.0, min_samples_leaf=2, categorical_features=[0])
+    tree = model.fit(x[:, None].astype(float), y, s).trees_[0][0]
+    left = np.isin(x, tree.categories[0])
+    small = left if s[left].sum() < s[~left].sum() else ~left
+    g = y - np.average(y, weights=s)
+    assert_allclose(tree.gain[0], reference.gain(s * g, s, left), rtol=1e-5)
+    # all rows of the rarer class, and as few others as a leaf needs
+    assert small[y].all()
+    assert 2.0 <= s[small].sum() < 2.0 + 0.02  # less than any category too much

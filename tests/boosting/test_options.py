@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skgraft import GBFSClassifier, GBFSRegressor, gbfs_path, mu_max
 from skgraft.boosting import bags, neighbourhood, stages
+from skgraft.boosting.growth import Grower
 from skgraft.datasets import make_gbfs_toy
 
 from .samples import classes
@@ -151,6 +152,16 @@ def test_no_more_features_than_allowed(limit):
     assert model.total_cost_ == limit
 
 
+@pytest.mark.parametrize(("costs", "limit"), [([0.1, 0.2], 0.3), ([0.2, 0.1], 0.3), ([0.7, 0.1], 0.8)])
+def test_a_budget_can_be_met_exactly(costs, limit):
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    y = (X[:, 0] > 0) ^ (X[:, 1] > 0)  # only both together tell anything
+    for more, bought in ((1.0, True), (1.0 - 1e-9, False)):
+        model = GBFSClassifier(mu=0.0, n_trees=5, feature_costs=costs, max_cost=limit * more).fit(X, y)
+        assert model.support_.all() == bought
+        assert_allclose(model.total_cost_, np.array(costs)[model.support_].sum())
+
+
 def test_ready_made_costs_make_near_features_cheaper():
     used = np.zeros(25, bool)
     used[12] = True
@@ -272,6 +283,7 @@ def test_a_callback_can_stop():
     X, y = classes()
     model = GBFSClassifier(n_trees=50, callback=lambda record: record.step == 4).fit(X, y)
     assert model.n_trees_ == 4
+    assert not model.certificate_.converged
     assert_array_equal(scores(model, X), scores(GBFSClassifier(n_trees=4).fit(X, y), X))
 
 
@@ -285,7 +297,22 @@ def test_an_interruption_leaves_the_rounds_so_far():
     with pytest.warns(ConvergenceWarning, match="rounds so far"):
         model = GBFSClassifier(n_trees=50, callback=interrupt).fit(X, y)
     assert model.n_trees_ == 5
-    assert_array_equal(scores(model, X), scores(GBFSClassifier(n_trees=5).fit(X, y), X))
+    assert not model.certificate_.converged
+    whole = GBFSClassifier(n_trees=5).fit(X, y)
+    assert whole.certificate_.converged
+    assert_array_equal(scores(model, X), scores(whole, X))
+    model.set_params(callback=None, warm_start=True).fit(X, y)
+    assert model.certificate_.converged
+
+
+def test_a_fit_that_has_nothing_left_to_gain_has_converged():
+    X, y = classes()
+    nothing = GBFSClassifier(mu=1.01).fit(X, y)
+    assert nothing.n_trees_ == 0
+    assert nothing.certificate_.converged
+    early = GBFSClassifier(n_trees=500, early_stopping=True, random_state=0).fit(X, y)
+    assert early.n_trees_ < 500
+    assert early.certificate_.converged
 
 
 def test_an_interruption_inside_a_tree_leaves_whole_rounds():
@@ -303,6 +330,7 @@ def test_an_interruption_inside_a_tree_leaves_whole_rounds():
     used = {int(f) for trees in model.trees_ for tree in trees for f in tree.features}
     assert used == set(np.flatnonzero(model.support_).tolist())
     assert model.support_.sum() < 3
+    assert not model.certificate_.converged
     model.predict(X)
 
 
@@ -323,6 +351,49 @@ def test_the_adaptive_search_still_finds_the_features():
     adaptive = GBFSClassifier(mu=0.1, n_trees=60, screening="adaptive").fit(X, y)
     assert set(exact.order_[:2].tolist()) <= set(adaptive.order_.tolist())
     assert adaptive.score(X, y) > 0.9 * exact.score(X, y)
+
+
+def searched_rounds(monkeypatch, model, X, y):
+    """Return the rounds in which priced features were searched, and those in which some were bought."""
+    searched = set()
+    grow = Grower.grow
+
+    def watch(self, gradients, market, at, pool=None):
+        if pool is None or pool.any():
+            searched.add(at[0])
+        return grow(self, gradients, market, at, pool)
+
+    monkeypatch.setattr(Grower, "grow", watch)
+    model.fit(X, y)
+    return searched, {record.step - 1 for record in model.history_ if record.kind == "buy"}
+
+
+@pytest.mark.parametrize(("n_classes", "mu"), [(2, 0.02), (3, 0.1)])
+def test_the_adaptive_search_rests_twice_as_long_until_something_is_bought(n_classes, mu, monkeypatch):
+    X, y = classes(500, 40, n_classes=n_classes)
+    model = GBFSClassifier(mu=mu, n_trees=80, screening="adaptive")
+    searched, bought = searched_rounds(monkeypatch, model, X, y)
+    assert any(t - 1 not in searched for t in bought if t > 0)  # after a rest
+    assert bought <= searched
+    gap, due, expected = 1, 0, set()
+    for t in range(model.n_trees_):
+        if t < due:
+            continue
+        expected.add(t)
+        gap = 1 if t in bought else min(2 * gap, 16)
+        due = t + gap
+    assert searched == expected
+
+
+def test_a_stump_ends_the_rest_of_the_adaptive_search(monkeypatch):
+    # the one feature that is bought first splits two values, and is used up long before the next search is due
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 2, 300), rng.normal(size=(300, 3))]).astype(float)
+    y = 10.0 * X[:, 0] + X[:, 1]
+    model = GBFSRegressor(mu=0.9, n_trees=40, learning_rate=1.0, max_depth=1, screening="adaptive")
+    searched, _ = searched_rounds(monkeypatch, model, X, y)
+    assert model.n_trees_ < 40
+    assert searched == {0, 1}
 
 
 @pytest.mark.parametrize("explore", [0.2, 8])
@@ -372,6 +443,15 @@ def test_the_default_path_reaches_from_few_features_to_noise():
     assert isinstance(numbers[0], GBFSRegressor)
     counts = gbfs_path(X, y, n_values=3, n_trees=5, loss="poisson")
     assert counts[0].loss == "poisson"
+    labels = np.where(y, 1.0, -1.0)
+    for ambiguous in (labels, labels.astype(np.float32), np.repeat([0.0, 1.0, 2.0], 100)):
+        with pytest.raises(ValueError, match=r"classes or quantities.*loss='logistic'"):
+            gbfs_path(X, ambiguous)
+        with pytest.raises(ValueError, match=r"classes or quantities.*loss='squared'"):
+            mu_max(X, ambiguous)
+    assert mu_max(X, labels, loss="logistic") == mu_max(X, y)
+    assert_allclose(mu_max(X, labels, loss="squared"), 4.0 * mu_max(X, y), rtol=1e-5)  # twice the gradients
+    assert isinstance(gbfs_path(X, np.arange(300.0), n_values=1, n_trees=1)[0], GBFSRegressor)
     with pytest.raises(ValueError, match="mus must"):
         gbfs_path(X, y, [-1.0])
     with pytest.raises(ValueError, match="loss"):

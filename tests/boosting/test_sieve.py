@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
 from skgraft import GBFSClassifier
-from skgraft.boosting.bins import find_layout, store
+from skgraft.boosting.bins import bin_values
 from skgraft.boosting.growth import quantise_weights
 from skgraft.boosting.growth.rows import Cut, Rows
 from skgraft.boosting.growth.search import Bars, Limits, SparseSearch
@@ -34,7 +34,7 @@ def level(X, weighted, seed=0, min_leaf=5, threads=ALONE):
     """Return a search and four nodes of very different sizes."""
     r = np.random.default_rng(seed)
     is_categorical = np.zeros(D, bool)
-    bins = store(X, find_layout(X, None, is_categorical, 255, threads), threads)
+    bins = bin_values(X, None, is_categorical, 255, threads)
     some = {"": None, "whole": r.integers(1, 5, N).astype(float), "real": r.uniform(0.1, 3.0, N)}
     weights = quantise_weights(some[weighted], N)
     entry = np.asarray((X[:, 20] != 0).todense()).ravel()  # a feature that matters

@@ -7,16 +7,16 @@ from papers import gbfs
 from papers._gbfs import bags, figures, paper, toy
 from papers._gbfs.curves import Run, Runs
 from papers._gbfs.methods import METHODS
-from papers._gbfs.problems import MAKERS
+from papers._gbfs.problems import MAKERS, WIDE
 from papers._gbfs.quality import Quality
 from papers._storage import stored
 
 THERE = [name for name, method in METHODS.items() if method.curve is not None]
 
 
-def made_up_runs():
+def made_up_runs(names=tuple(MAKERS)):
     runs = []
-    for name in MAKERS:
+    for name in names:
         for i, method in enumerate(THERE):
             parameters = {"mu": 1.0, "depth": 4, "trees": 10 + i} if method.startswith("GBFS") else {"trees": 9}
             runs += [Run(method, name, k, 0.1 * (i + 1) / k, 3.0, parameters) for k in (3, 10, 40)]
@@ -40,6 +40,7 @@ def made_up_sections():
         "curves": {"missing": {}, "budgets": budgets, "records": stored(made_up_runs())},
         "connections": {"missing": {}, "always": 0.2, "records": stored(connected)},
         "quality": {"missing": {}, "records": stored(quality)},
+        "genes": {"missing": {}, "budgets": {}, "records": stored(made_up_runs(tuple(WIDE)))},
     }
 
 
@@ -79,6 +80,13 @@ class TestTables:
         assert beside["GBFS, bags"] == beside["group lasso"] == "-"
         assert beside["L1-LR"] == "17.69"
         assert any("stand-in" in remark for remark in table.remarks)
+
+    def test_what_was_not_reproduced_or_not_to_be_had_is_said(self):
+        (table,) = gbfs.tables("bags", made_up_sections()["bags"])
+        assert any("not reproduced" in remark for remark in table.remarks)
+        errors, _ = gbfs.tables("genes", made_up_sections()["genes"])
+        assert [row[0] for row in errors.rows if row[1] == "GBFS"] == ["leukemia", "lymphoma"]
+        assert any("SMK-CAN-187" in remark and "not to be had" in remark for remark in errors.remarks)
 
     def test_missing_data_are_said_to_be_missing(self):
         section = {"missing": {"kddcup99": "no such file"}, "always": None, "records": []}
@@ -121,7 +129,7 @@ class TestCommand:
     def test_without_data_every_experiment_on_real_data_says_so(self, tmp_path, monkeypatch):
         monkeypatch.setenv("SKGRAFT_DATA", str(tmp_path))
         options = gbfs.parse(["--quick", "--n-jobs", "1"])
-        for name in ("bags", "curves", "connections", "quality"):
+        for name in ("bags", "curves", "connections", "quality", "genes"):
             section = gbfs.MEASURE[name](options)
             assert section["records"] == []
             assert all("SKGRAFT_DATA" in reason for reason in section["missing"].values())

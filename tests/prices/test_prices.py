@@ -45,10 +45,10 @@ def prices(**parameters: Any) -> Prices:
 
 def test_without_groups_each_feature_is_a_bag_with_its_own_name() -> None:
     bags = resolve_bags(None, N, NAMES)
-    assert bags.labels == tuple(NAMES)
+    assert list(bags.labels) == list(NAMES)
     assert bags.is_trivial
     assert_array_equal(bags.of, np.arange(N))
-    assert resolve_bags(None, 3, None).labels == (0, 1, 2)
+    assert list(resolve_bags(None, 3, None).labels) == [0, 1, 2]
 
 
 @every_column

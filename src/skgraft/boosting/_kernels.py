@@ -11,6 +11,7 @@ from skgraft.matrix.compiled import njit
 LARGEST_SCORE = 700.0  # beyond it the exponential is no number
 SOME = 512  # rows
 SOME_SQUARES = 2**14  # rows: so many squares of 24 bits fit an int64
+WHOLE_SHARE = 2**8 - 1  # units of a whole, where shares are remembered as whole numbers
 INVERSE_FACTORIALS = tuple(1.0 / factorial(k) for k in range(12, -1, -1))
 
 
@@ -386,7 +387,7 @@ def may_win(features, first, last, share, along, across, length, slack, price, b
     for i in range(first, last):
         f = features[i]
         bound = length
-        r = np.float64(share[f])
+        r = np.float64(share[f]) / WHOLE_SHARE
         # the direction of the present gradient itself is at r = along/length
         if r * length < along:
             bound = min(length, along * r + across * np.sqrt(max(0.0, 1.0 - r * r)))
@@ -402,7 +403,7 @@ def root_shares(features, gains, length, unknown, share):
     """Write √gain of features as shares of a length, rounded up, but for those of which nothing is known."""
     for i in range(features.shape[0]):
         if not unknown[features[i]]:
-            share[features[i]] = np.float32(np.sqrt(gains[i]) / length * (1.0 + 2.0**-22))
+            share[features[i]] = np.uint8(min(np.ceil(np.sqrt(gains[i]) / length * WHOLE_SHARE), WHOLE_SHARE))
 
 
 @njit(cache=True, nogil=True)

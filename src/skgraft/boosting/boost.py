@@ -81,6 +81,7 @@ class Ensemble:
     gap: int = 1  # of the adaptive search
     rest: int = 0  # trees until its next search
     explorer: Explorer | None = None
+    finished: bool = False  # whether the last fit ended by itself
 
     def forget_scores(self) -> None:
         """Drop the scores of rounds that were taken back, before others take their places."""
@@ -126,8 +127,9 @@ def boost(
     of the trees that are already there.
     """
     booster = _Booster(problem, market, controls, ensemble, scores)
+    ensemble.finished = False
     try:
-        booster.run()
+        ensemble.finished = booster.run()
     except KeyboardInterrupt:
         warnings.warn("Interrupted: this is the model of the rounds so far.", ConvergenceWarning, stacklevel=3)
     finally:
@@ -148,7 +150,8 @@ class _Booster:
         self._z = np.empty(problem.task.y.size, np.int32)  # of the tree that grows
         self._val_scores: Array | None = None
 
-    def run(self) -> None:
+    def run(self) -> bool:
+        """Add rounds; return whether they ended by themselves, not by the callback."""
         ensemble, problem = self._ensemble, self._problem
         loss = problem.task.derivatives(self._scores, self._g, self._h, problem.crew)
         if not ensemble.train_score:
@@ -161,11 +164,12 @@ class _Booster:
             n_before = len(ensemble.log)
             trees = self._round(len(ensemble.forest.rounds))
             if trees is None:
-                return
+                return True
             loss = problem.task.derivatives(self._scores, self._g, self._h, problem.crew)
             self._note(trees, loss)
             if self._tell(n_before):
-                return
+                return False
+        return True
 
     # --- one round ---
 

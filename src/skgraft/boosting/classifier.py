@@ -116,6 +116,10 @@ class GBFSClassifier(ClassProbabilities, BoostedSelector):
         What was paid for the selected features.
     objective_ : float
         Mean training loss + ½ · ``mu_`` · ``total_cost_`` / Σs (eq. 7 of the paper as a mean).
+    certificate_ : Certificate
+        ``converged`` says whether the fit ended by itself: after ``n_trees`` rounds, by ``early_stopping``, or because
+        nothing was left to gain; False after Ctrl-C or where ``callback`` stopped it.  Trees are grown greedily, so no
+        distance from an optimum is defined: ``kkt_violation`` is NaN and ``duality_gap`` None.
     mu_, mu_max_ : float
         The absolute mu that was used, and the smallest at which nothing is bought.
     trees_ : list of list of Tree

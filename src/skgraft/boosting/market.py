@@ -57,7 +57,14 @@ class Market:
         self.log: list[Purchase] = []
         self._open = prices.bag_is_kept.copy()
         self.phi = self._look_up()
-        self.price = self._effective()
+        self._price: Array | None = None
+
+    @property
+    def price(self) -> Array:
+        """What features must gain now: μ·φ, and infinity where the budget does not reach; the same until a purchase."""
+        if self._price is None:
+            self._price = self._effective()
+        return self._price
 
     @property
     def n_selected(self) -> int:
@@ -72,8 +79,7 @@ class Market:
         self._open[self._prices.bags.of[feature]] = True
         self.log.append(Purchase(at[0], at[1], feature, gain, paid))
         before = self.price
-        self.phi = self._look_up()
-        self.price = self._effective()
+        self.phi, self._price = self._look_up(), None
         return Change(np.flatnonzero(self.price < before), free_rose=bool(((before == 0.0) & (self.price > 0.0)).any()))
 
     def replay(self, log: list[Purchase]) -> Market:
@@ -90,9 +96,14 @@ class Market:
     def _look_up(self) -> Array:
         """Return φ_f(Ω): nothing for what is already there."""
         if self._function is None:
-            charge = np.where(self._open, 0.0, self._prices.charge)
-            return np.where(self.selected, 0.0, charge[self._prices.bags.of])
-        return np.where(self.selected, 0.0, ask(self._function, self.selected))
+            if self._prices.bags.is_trivial and not self._open.any():
+                return self._prices.charge  # not a copy: with very many features that would take much memory
+            phi = self._prices.charge[self._prices.bags.of]
+            phi[self._open[self._prices.bags.of]] = 0.0
+        else:
+            phi = ask(self._function, self.selected)
+        phi[self.selected] = 0.0
+        return phi
 
     def _effective(self) -> Array:
         """Return μ·φ, and infinity where the budget does not reach."""

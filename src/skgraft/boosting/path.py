@@ -15,10 +15,12 @@ from skgraft.boosting.classifier import GBFSClassifier
 from skgraft.boosting.regressor import GBFSRegressor
 from skgraft.boosting.selector import Ready
 from skgraft.estimator.values import falling
+from skgraft.run.compilation import announced_compilation
 from skgraft.run.threads import threads
 
 Array = NDArray[np.float64]
 
+MOST_LABELS = 20  # different whole numbers that may be the names of classes
 LARGEST_SHARE = 0.5  # of mu_max, where the default path begins
 
 
@@ -127,7 +129,7 @@ def gbfs_path(
     array([0, 1, 2, 3])
     """
     template = estimator_for(y, loss, parameters)
-    with threads(template.n_jobs, X) as crew:
+    with announced_compilation(), threads(template.n_jobs, X) as crew:
         ready = template._prepare(X, y, sample_weight, (X_val, y_val, sample_weight_val), crew)  # noqa: SLF001
         if mus is None:
             top = largest_mu(ready.gains, ready.market.phi)
@@ -158,7 +160,8 @@ def mu_max(X: Any, y: Any, *, loss: str = "auto", sample_weight: Any = None, **p
     loss : str, default="auto"
         ``"squared"``, ``"huber"`` or ``"poisson"`` for numbers, ``"logistic"`` or ``"multinomial"`` for classes;
         ``"auto"`` takes floating-point numbers in ``y`` for a regression, and strings, booleans and integers for
-        classes.
+        classes.  Floating-point numbers that are all whole, with at most 20 different values, may be either and are
+        refused: then say which.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the samples.
     **parameters
@@ -179,7 +182,7 @@ def mu_max(X: Any, y: Any, *, loss: str = "auto", sample_weight: Any = None, **p
     [0, 1]
     """
     template = estimator_for(y, loss, parameters)
-    with threads(template.n_jobs, X) as crew:
+    with announced_compilation(), threads(template.n_jobs, X) as crew:
         ready = template._prepare(X, y, sample_weight, (None, None, None), crew)  # noqa: SLF001
     return largest_mu(ready.gains, ready.market.phi)
 
@@ -190,7 +193,10 @@ def estimator_for(y: Any, loss: str, parameters: dict[str, Any]) -> Any:
     if loss not in known:
         msg = f"loss={loss!r} is not among {sorted(known)}"
         raise ValueError(msg)
-    numbers = np.asarray(y).dtype.kind == "f"
+    target = np.asarray(y)
+    numbers = target.dtype.kind == "f"
+    if loss == "auto" and numbers:
+        _require_numbers(target)
     if loss in {"squared", "huber", "poisson"}:
         estimator: Any = GBFSRegressor(loss=loss, **parameters)
     elif loss == "auto" and numbers:
@@ -199,6 +205,18 @@ def estimator_for(y: Any, loss: str, parameters: dict[str, Any]) -> Any:
         estimator = GBFSClassifier(**parameters)
     estimator._validate_params()  # noqa: SLF001 -- what fit does first
     return estimator
+
+
+def _require_numbers(y: NDArray[Any]) -> None:
+    """Refuse floating-point targets that may as well be the names of classes."""
+    values = np.unique(y[np.isfinite(y)])
+    if values.size <= MOST_LABELS and values.size < y.size and (values == np.rint(values)).all():
+        shown = ", ".join(f"{value:g}" for value in values[:4]) + (", ..." if values.size > 4 else "")
+        msg = (
+            f"y holds few whole numbers ({shown}) as floating-point numbers, which may be classes or quantities: say "
+            "loss='logistic' (or 'multinomial') for classes, loss='squared' (or 'huber', 'poisson') for quantities"
+        )
+        raise ValueError(msg)
 
 
 def _default_mus(ready: Ready, top: float, n_values: int) -> Array:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from skgraft.boosting.bins import (
     Layout,
+    bin_values,
     find_equal,
-    find_layout,
     store,
     take_rows,
     with_rare_apart,
@@ -60,6 +60,7 @@ class Settings:
     max_bins: int
     screening: str
     is_categorical: NDArray[np.bool_]
+    keep_edges: bool = False
     names: list[str] | None = None
     labels: dict[int, list[Any]] = field(default_factory=dict)
 
@@ -70,12 +71,13 @@ def make_problem(
     """Bin the rows and get ready to grow; a given layout of the bins is used again."""
     X = data.X.tocsc() if sp.issparse(data.X) else data.X
     task = data.task(settings.loss, settings.n_outputs)
-    even = bool((task.weight == task.weight[0]).all())
-    if layout is None:
-        weight = None if even else task.weight
-        layout = find_layout(X, weight, settings.is_categorical, settings.max_bins, crew)
-    weights = quantise_weights(task.weight, task.y.size)
-    bins, rows = store(X, layout, crew), None
+    weights, rows = quantise_weights(task.weight, task.y.size), None
+    if layout is not None:
+        bins = store(X, layout, crew)
+    else:
+        weight = None if bool((task.weight == task.weight[0]).all()) else task.weight
+        columns, most = settings.is_categorical, settings.max_bins
+        bins = bin_values(X, weight, columns, most, crew, keep_edges=settings.keep_edges)
     equal = find_equal(bins, task.y, crew)
     if equal is not None:
         rows = equal.firsts

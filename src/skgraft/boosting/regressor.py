@@ -45,7 +45,7 @@ class GBFSRegressor(RegressorMixin, BoostedSelector):
 
     Attributes
     ----------
-    support_, order_, history_, total_cost_, objective_, mu_, mu_max_, trees_, feature_importances_
+    support_, order_, history_, total_cost_, objective_, certificate_, mu_, mu_max_, trees_, feature_importances_
         As for the classifier.
     train_score_, validation_score_, n_trees_, n_iter_, n_features_in_, feature_names_in_
         As for the classifier.

@@ -21,9 +21,11 @@ from skgraft.boosting.explore import Explorer
 from skgraft.boosting.forest import Forest
 from skgraft.boosting.market import Market
 from skgraft.boosting.prepare import Data, Settings, hold_out, make_problem
+from skgraft.criterion.certificate import Certificate
 from skgraft.estimator.named_selector import NamedSelector
 from skgraft.matrix.threads import Crew
 from skgraft.prices.resolve import resolve_prices
+from skgraft.run.compilation import announced_compilation
 from skgraft.run.threads import threads
 from skgraft.tables.categories import CategoryCoder, find_categories
 from skgraft.tables.named import take_selected
@@ -99,7 +101,7 @@ class BoostedSelector(NamedSelector, BaseEstimator):
     # --- fit ---
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, validation: tuple[Any, Any, Any]) -> None:
-        with threads(self.n_jobs, X) as crew:
+        with announced_compilation(), threads(self.n_jobs, X) as crew:
             resume = getattr(self, "_resume", None) if self.warm_start else None
             ready = self._prepare(X, y, sample_weight, validation, crew, resume)
             self._train(ready, resume)
@@ -132,6 +134,7 @@ class BoostedSelector(NamedSelector, BaseEstimator):
             max_bins=self.max_bins,
             screening=self.screening,
             is_categorical=categories.is_categorical,
+            keep_edges=self.warm_start,
             names=None if names is None else [str(name) for name in names],
             labels=categories.labels,
         )
@@ -239,6 +242,8 @@ class BoostedSelector(NamedSelector, BaseEstimator):
         loss = ensemble.train_score[min(self.n_trees_, len(ensemble.train_score) - 1)]
         self.objective_ = loss + 0.5 * market.mu * market.paid / ready.problem.task.total_weight
         self.history_ = ensemble.history
+        # trees are grown greedily: there is no optimum to be near to
+        self.certificate_ = Certificate(float("nan"), None, ensemble.finished)
         self.feature_importances_ = _importances(forest.rounds, self.n_features_in_)
         if self.warm_start:
             self._resume = (ready.problem.grower.bins.layout, ensemble)

@@ -49,13 +49,13 @@ class Bags:
 
     Attributes
     ----------
-    labels : tuple of hashable
+    labels : sequence of hashable
         The name of each bag.
     of : ndarray of shape (n_features,)
         The number of the bag that each feature is in. If no bag has two features, bag j is feature j.
     """
 
-    labels: tuple[Hashable, ...]
+    labels: Sequence[Hashable]
     of: NDArray[np.intp]
 
     @property
@@ -118,7 +118,7 @@ class Prices:
     @cached_property
     def charge(self) -> NDArray[np.float64]:
         """What it costs to open each bag: its price, or nothing if it is kept."""
-        return np.where(self.bag_is_kept, 0.0, self.cost)
+        return np.where(self.bag_is_kept, 0.0, self.cost) if self.kept.any() else self.cost
 
     def total(self, support_mask: NDArray[np.bool_]) -> float:
         """Add up the charges of the bags with any selected feature, each paid for once.
@@ -363,7 +363,7 @@ def resolve_bags(groups: UserValue, n_features: int, names: Names) -> Bags:
     """
     columns = _Columns(n_features, names)
     if groups is None:
-        return Bags(tuple(columns.labels), np.arange(n_features, dtype=np.intp))
+        return Bags(columns.labels, np.arange(n_features, dtype=np.intp))
     if isinstance(groups, Mapping):
         return _bags_from_mapping(groups, columns)
     if isinstance(groups, np.ndarray) and groups.dtype.kind in "iu" and groups.shape == (n_features,):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from skgraft.boosting.bins.equal import find_equal, take_rows
-from skgraft.boosting.bins.layout import Categories, Layout, find_layout
-from skgraft.boosting.bins.storage import Bins, DenseBins, MixedBins, SparseBins, store, with_rare_apart
+from skgraft.boosting.bins.layout import Categories, Layout
+from skgraft.boosting.bins.storage import Bins, DenseBins, MixedBins, SparseBins, bin_values, store, with_rare_apart
 
 __all__ = [
     "Bins",
@@ -13,8 +13,8 @@ __all__ = [
     "Layout",
     "MixedBins",
     "SparseBins",
+    "bin_values",
     "find_equal",
-    "find_layout",
     "store",
     "take_rows",
     "with_rare_apart",

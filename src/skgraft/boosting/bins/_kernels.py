@@ -119,14 +119,14 @@ def transpose(X, first, out):
 
 
 @njit(cache=True, nogil=True)
-def code_rows(block, edges, n_edges, missing, out):
-    """Write the bin of every value: how many edges are below it."""
+def code_rows(block, edges, n_edges, missing, start, out):
+    """Write the bin of every value, how many edges are below it, from place ``start`` of the rows of ``out`` on."""
     padded = np.empty(256, edges.dtype)
     for f in range(block.shape[0]):
         n = n_edges[f]
         for k in range(256):
             padded[k] = edges[f, k] if k < n else np.inf
-        x, o = block[f], out[f]
+        x, o = block[f], out[f, start:]
         if n < 2:  # zeros and ones, say
             edge = padded[0]
             for i in range(x.shape[0]):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from skgraft.matrix.threads import Crew
@@ -16,7 +15,83 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 SAMPLE = 200_000  # rows from which edges are found
-BLOCK = 2**22  # values in one block of columns
+BLOCK = 2**20  # values in one block of columns
+PIECE = 2**15  # rows of a block that are copied at once
+
+
+class Edges(Protocol):
+    """Where the bins of columns end: bin b holds what is above edge b - 1 and at most edge b."""
+
+    def of(self, feature: int) -> NDArray[np.floating[Any]]:
+        """Return the edges of one column."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class StoredEdges:
+    """The edges of all columns, one after the other, and where those of each column begin."""
+
+    values: NDArray[np.floating[Any]]
+    starts: Index
+
+    def of(self, feature: int) -> NDArray[np.floating[Any]]:
+        """Return the edges of one column."""
+        return self.values[self.starts[feature] : self.starts[feature + 1]]
+
+
+@dataclass(frozen=True, eq=False)
+class EdgesAgain:
+    """Edges that are found again when a tree asks for them: those of all columns may take as much memory as X."""
+
+    X: Any
+    weight: Array | None
+    sample: Index | None
+    max_bins: int
+    _found: dict[int, NDArray[np.floating[Any]]] = field(default_factory=dict)
+
+    def of(self, feature: int) -> NDArray[np.floating[Any]]:
+        """Return the edges of one column."""
+        if feature not in self._found:
+            edges, n_edges, _ = self.of_block(feature, feature + 1)
+            self._found[feature] = edges[0, : n_edges[0]].copy()
+        return self._found[feature]
+
+    def of_block(self, first: int, last: int) -> tuple[NDArray[Any], Index, Index]:
+        """Return the edges of some columns, how many each has, and how many known values."""
+        from skgraft.boosting.bins._kernels import edges_of_rows
+
+        block, weights = _sorted(columns_as_rows(self.X, first, last, self.sample), self._sampled_weight)
+        edges = np.empty((last - first, self.max_bins - 1), self.X.dtype)
+        n_edges, n_known = np.empty(last - first, np.int64), np.empty(last - first, np.int64)
+        edges_of_rows(block, weights, self.max_bins, edges, n_edges, n_known)
+        return edges, n_edges, n_known
+
+    def categories(self, feature: int) -> Categories:
+        """Return the categories of a column."""
+        column = columns_as_rows(self.X, feature, feature + 1, self.sample)[0]
+        return _categories(column.astype(np.float64), self._sampled_weight, self.max_bins)
+
+    @property
+    def _sampled_weight(self) -> Array | None:
+        return self.weight if self.weight is None or self.sample is None else self.weight[self.sample]
+
+
+@dataclass(frozen=True, eq=False)
+class EdgesOfSome:
+    """The edges of some columns."""
+
+    all: Edges
+    features: NDArray[np.intp]
+
+    def of(self, feature: int) -> NDArray[np.floating[Any]]:
+        """Return the edges of one column."""
+        return self.all.of(int(self.features[feature]))
+
+
+def joined(edges: list[Any]) -> StoredEdges:
+    """Write the edges of all columns one after the other."""
+    starts = np.concatenate([[0], np.cumsum([len(each) for each in edges], dtype=np.int64)])
+    return StoredEdges(np.concatenate(edges) if edges else np.empty(0), starts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,10 +119,8 @@ class Layout:
 
     Attributes
     ----------
-    edges : ndarray
-        The edges of all columns, one after the other: bin b holds what is above edge b - 1 and at most edge b.
-    starts : ndarray of shape (n_features + 1,)
-        Where the edges of each column begin.
+    edges : Edges
+        Where the bins of each column end.
     n_bins : ndarray of shape (n_features,)
         Bins of known values; 0 for a column with none.
     missing : int
@@ -56,8 +129,7 @@ class Layout:
         Of each categorical column.
     """
 
-    edges: NDArray[np.floating[Any]]
-    starts: Index
+    edges: Edges
     n_bins: NDArray[np.int32]
     missing: int
     categories: dict[int, Categories] = field(default_factory=dict)
@@ -81,14 +153,20 @@ class Layout:
 
     def part(self, features: NDArray[np.intp]) -> Layout:
         """Return the bins of some columns."""
-        edges = [self.edges[self.starts[f] : self.starts[f + 1]] for f in features]
         categories = {k: self.categories[int(f)] for k, f in enumerate(features) if int(f) in self.categories}
-        return _joined(edges, self.n_bins[features], categories, self.missing)
+        return Layout(EdgesOfSome(self.edges, features), self.n_bins[features], self.missing, categories)
+
+    @cached_property
+    def stored_edges(self) -> StoredEdges:
+        """The edges of all columns."""
+        if isinstance(self.edges, StoredEdges):
+            return self.edges
+        return joined([self.edges.of(f) for f in range(self.n_features)])
 
     def threshold(self, feature: int, b: int) -> float:
         """Return the largest value of a bin."""
-        at = int(self.starts[feature]) + b
-        return float(self.edges[at]) if at < self.starts[feature + 1] else np.inf
+        edges = self.edges.of(feature)
+        return float(edges[b]) if b < edges.size else np.inf
 
     def category_values(self, feature: int, goes_left: NDArray[np.bool_]) -> list[float]:
         """Return the categories whose bins are marked."""
@@ -96,38 +174,11 @@ class Layout:
         return [float(v) for v, b in zip(categories.values, categories.bins, strict=True) if goes_left[b]]
 
 
-def find_layout(X: Any, weight: Array | None, categorical: NDArray[np.bool_], max_bins: int, crew: Crew) -> Layout:
-    """Find the bins of every column from at most 200,000 rows, the same ones every time.
-
-    Parameters
-    ----------
-    X : ndarray or CSC matrix of shape (n_samples, n_features)
-        Training rows.
-    weight : ndarray of shape (n_samples,) or None
-        Their weights, None if they are equal: bins have about the same weight, so that a weight of two is a repetition.
-    categorical : ndarray of bool of shape (n_features,)
-        The columns that hold categories.
-    max_bins : int
-        The largest number of bins of known values.
-    crew : Crew
-        Threads.
-    """
-    n_rows = X.shape[0]
-    sample = None
-    if n_rows > SAMPLE:
-        sample = np.sort(np.random.default_rng(0).choice(n_rows, SAMPLE, replace=False))
-    if sp.issparse(X):
-        return _sparse_layout(X, weight, sample, max_bins, crew)
-    return _dense_layout(X, weight, sample, categorical, max_bins, crew)
-
-
-def _joined(
-    edges: list[Any], n_bins: NDArray[np.int32], categories: dict[int, Categories], missing: int | None = None
-) -> Layout:
-    """Write the edges of all columns one after the other."""
-    starts = np.concatenate([[0], np.cumsum([len(each) for each in edges], dtype=np.int64)])
-    last = int(n_bins.max(initial=1)) if missing is None else missing
-    return Layout(np.concatenate(edges) if edges else np.empty(0), starts, n_bins, last, categories)
+def sample_rows(n_rows: int) -> Index | None:
+    """Return the rows from which edges are found, the same ones every time; None for all."""
+    if n_rows <= SAMPLE:
+        return None
+    return np.sort(np.random.default_rng(0).choice(n_rows, SAMPLE, replace=False))
 
 
 def column_blocks(n_rows: int, n_features: int, n_threads: int) -> list[tuple[int, int]]:
@@ -137,38 +188,18 @@ def column_blocks(n_rows: int, n_features: int, n_threads: int) -> list[tuple[in
     return [(first, min(first + width, n_features)) for first in range(0, n_features, width)]
 
 
-def _dense_layout(
-    X: Any, weight: Array | None, sample: Index | None, categorical: NDArray[np.bool_], max_bins: int, crew: Crew
-) -> Layout:
-    from skgraft.boosting.bins._kernels import edges_of_rows
-
-    n_features = X.shape[1]
-    rows = X if sample is None else X[sample]
-    w = None if weight is None else (weight if sample is None else weight[sample])
-    blocks = column_blocks(rows.shape[0], n_features, crew.size)
-    found: list[Any] = [None] * n_features
-    n_edges, n_known = np.zeros(n_features, np.int64), np.zeros(n_features, np.int64)
-
-    def find(first: int, last: int) -> None:
-        for k in range(first, last):
-            a, e = blocks[k]
-            block, weights = _sorted(columns_as_rows(rows, a, e), w)
-            edges = np.empty((e - a, max_bins - 1), X.dtype)
-            edges_of_rows(block, weights, max_bins, edges, n_edges[a:e], n_known[a:e])
-            found[a:e] = [edges[f, : n_edges[a + f]].copy() for f in range(e - a)]
-
-    crew.run(find, len(blocks), 20.0 * rows.size)
-    categories = {int(f): _categories(rows[:, f].astype(np.float64), w, max_bins) for f in np.flatnonzero(categorical)}
-    n_bins = np.where(n_known > 0, n_edges + 1, 0).astype(np.int32)
-    for f, found_categories in categories.items():
-        n_bins[f] = found_categories.n_bins
-    return _joined(found, n_bins, categories)
-
-
-def columns_as_rows(X: Any, first: int, last: int) -> NDArray[Any]:
-    """Return a copy of some columns, each in one piece."""
+def columns_as_rows(X: Any, first: int, last: int, rows: Index | slice | None = None) -> NDArray[Any]:
+    """Return a copy of some columns, each in one piece; of some of the rows, if given."""
     from skgraft.boosting.bins._kernels import transpose
 
+    if isinstance(rows, slice):
+        X = X[rows]
+    elif rows is not None:
+        out = np.empty((last - first, rows.size), X.dtype)
+        for start in range(0, rows.size, PIECE):
+            some = rows[start : start + PIECE]
+            out[:, start : start + PIECE] = X[some, first:last].T
+        return out
     if not X.flags.c_contiguous:
         return np.array(X[:, first:last].T, order="C")
     out = np.empty((last - first, X.shape[0]), X.dtype)
@@ -197,10 +228,12 @@ def _categories(column: Array, weight: Array | None, max_bins: int) -> Categorie
     return Categories(values, bins, max_bins, shared=True)
 
 
-def _sparse_layout(X: Any, weight: Array | None, sample: Index | None, max_bins: int, crew: Crew) -> Layout:
+def sparse_layout(X: Any, weight: Array | None, max_bins: int, crew: Crew) -> Layout:
+    """Find the bins of the columns of a CSC matrix; ``weight`` and ``max_bins`` as in `bin_values`."""
     from skgraft.boosting.bins._kernels import sparse_edges
 
     n_rows, n_features = X.shape
+    sample = sample_rows(n_rows)
     weights = np.ones(n_rows) if weight is None else weight
     if sample is not None:
         weights, chosen = np.zeros(n_rows), weights
@@ -222,4 +255,4 @@ def _sparse_layout(X: Any, weight: Array | None, sample: Index | None, max_bins:
 
     crew.run(find, len(blocks), 100.0 * X.nnz)
     n_bins = np.where(known, n_edges + 1, 0).astype(np.int32)
-    return _joined(found, n_bins, {})
+    return Layout(joined(found), n_bins, int(n_bins.max(initial=1)))

@@ -10,9 +10,22 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from skgraft.boosting.bins.layout import Layout, column_blocks, columns_as_rows
+from skgraft.boosting.bins.layout import (
+    PIECE,
+    SAMPLE,
+    EdgesAgain,
+    Layout,
+    column_blocks,
+    columns_as_rows,
+    joined,
+    sample_rows,
+    sparse_layout,
+)
 from skgraft.matrix.threads import Crew
 
+Array = NDArray[np.float64]
+
+LAST_BIN = 255  # that of missing values until it is known how many bins there are
 # An entry of a sparse column takes five bytes and about five times the time of a dense cell.
 SPARSE_BELOW = 0.2
 # A sparse column is gone through as a whole for however few rows: columns of a dense X must have few entries indeed,
@@ -31,6 +44,11 @@ class DenseBins:
     def n_rows(self) -> int:
         """Number of rows."""
         return self.bins.shape[1]
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory it takes."""
+        return self.bins.nbytes
 
     @cached_property
     def is_complete(self) -> NDArray[np.bool_]:
@@ -58,6 +76,11 @@ class SparseBins:
     rows: NDArray[np.uint32]
     bins: NDArray[np.uint8]
     zero: NDArray[np.uint8]
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory it takes."""
+        return self.rows.nbytes + self.bins.nbytes
 
     def column(self, feature: int) -> NDArray[np.uint8]:
         """Return the bins of one feature."""
@@ -101,6 +124,11 @@ class MixedBins:
         """Number of rows."""
         return self.sparse.n_rows
 
+    @property
+    def n_bytes(self) -> int:
+        """Memory it takes."""
+        return self.dense.n_bytes + self.sparse.n_bytes
+
     def column(self, feature: int) -> NDArray[np.uint8]:
         """Return the bins of one feature."""
         kind = self.sparse if self.is_sparse[feature] else self.dense
@@ -117,6 +145,61 @@ class MixedBins:
 Bins: TypeAlias = DenseBins | SparseBins | MixedBins
 
 
+def bin_values(
+    X: Any,
+    weight: Array | None,
+    categorical: NDArray[np.bool_],
+    max_bins: int,
+    crew: Crew,
+    *,
+    keep_edges: bool = False,
+) -> DenseBins | SparseBins:
+    """Find the bins of every column from at most 200,000 rows, and look up that of every value.
+
+    Parameters
+    ----------
+    X : ndarray or CSC matrix of shape (n_samples, n_features)
+        Training rows.
+    weight : ndarray of shape (n_samples,) or None
+        Their weights, None if they are equal: bins have about the same weight, so that a weight of two is a repetition.
+    categorical : ndarray of bool of shape (n_features,)
+        The columns that hold categories.
+    max_bins : int
+        The largest number of bins of known values.
+    crew : Crew
+        Threads.
+    keep_edges : bool
+        Whether the edges of all columns are kept, for other rows to be binned alike; else X is.
+    """
+    if sp.issparse(X):
+        return store(X, sparse_layout(X, weight, max_bins, crew), crew)
+    n_rows, n_features = X.shape
+    again = EdgesAgain(X, weight, sample_rows(n_rows), max_bins)
+    out = np.empty((n_features, n_rows), np.uint8)
+    blocks = column_blocks(min(n_rows, SAMPLE), n_features, crew.size)
+    n_edges, n_known = np.zeros(n_features, np.int64), np.zeros(n_features, np.int64)
+    found: list[Any] = [None] * n_features
+
+    def code(first: int, last: int) -> None:
+        for k in range(first, last):
+            a, e = blocks[k]
+            edges, n_edges[a:e], n_known[a:e] = again.of_block(a, e)
+            _code_block(X, a, edges, n_edges[a:e], LAST_BIN, out[a:e])
+            if keep_edges:
+                found[a:e] = [edges[f, : n_edges[a + f]].copy() for f in range(e - a)]
+
+    crew.run(code, len(blocks), 22.0 * X.size)
+    categories = {int(f): again.categories(int(f)) for f in np.flatnonzero(categorical)}
+    n_bins = np.where(n_known > 0, n_edges + 1, 0).astype(np.int32)
+    for f, its in categories.items():
+        n_bins[f] = its.n_bins
+    layout = Layout(joined(found) if keep_edges else again, n_bins, int(n_bins.max(initial=1)), categories)
+    for a, e in blocks if layout.missing < LAST_BIN else ():
+        np.putmask(out[a:e], out[a:e] == LAST_BIN, layout.missing)
+    _code_categories(X, layout, out)
+    return DenseBins(layout, out)
+
+
 def store(X: Any, layout: Layout, crew: Crew) -> DenseBins | SparseBins:
     """Look up the bin of every value of X."""
     if not sp.issparse(X):
@@ -131,26 +214,40 @@ def store(X: Any, layout: Layout, crew: Crew) -> DenseBins | SparseBins:
 
 
 def _dense_bins(X: Any, layout: Layout, crew: Crew) -> NDArray[np.uint8]:
-    from skgraft.boosting.bins._kernels import code_rows
-
     n_rows, n_features = X.shape
     out = np.empty((n_features, n_rows), np.uint8)
-    width = max(1, int(np.diff(layout.starts).max(initial=1)))
-    blocks = column_blocks(n_rows, n_features, crew.size)
-    n_edges = np.diff(layout.starts)
+    known = layout.stored_edges
+    n_edges = np.diff(known.starts)
+    width = max(1, int(n_edges.max(initial=1)))
+    blocks = column_blocks(min(n_rows, SAMPLE), n_features, crew.size)
 
     def code(first: int, last: int) -> None:
         for k in range(first, last):
             a, e = blocks[k]
-            edges = np.zeros((e - a, width), layout.edges.dtype)
+            edges = np.zeros((e - a, width), known.values.dtype)
             for f in range(a, e):
-                edges[f - a, : n_edges[f]] = layout.edges[layout.starts[f] : layout.starts[f + 1]]
-            code_rows(columns_as_rows(X, a, e), edges, n_edges[a:e], layout.missing, out[a:e])
+                edges[f - a, : n_edges[f]] = known.of(f)
+            _code_block(X, a, edges, n_edges[a:e], layout.missing, out[a:e])
 
     crew.run(code, len(blocks), 2.0 * X.size)
+    _code_categories(X, layout, out)
+    return out
+
+
+def _code_block(
+    X: Any, first: int, edges: NDArray[Any], n_edges: NDArray[np.int64], missing: int, out: NDArray[np.uint8]
+) -> None:
+    """Look up the bins of some columns, from ``first`` on, by pieces of their rows."""
+    from skgraft.boosting.bins._kernels import code_rows
+
+    for start in range(0, X.shape[0], PIECE):
+        rows = columns_as_rows(X, first, first + len(out), slice(start, start + PIECE))
+        code_rows(rows, edges, n_edges, missing, start, out)
+
+
+def _code_categories(X: Any, layout: Layout, out: NDArray[np.uint8]) -> None:
     for f, categories in layout.categories.items():
         out[f] = categories.code(np.asarray(X[:, f], np.float64), layout.missing)
-    return out
 
 
 def _sparse_bins(X: Any, layout: Layout, crew: Crew) -> SparseBins:
@@ -158,21 +255,23 @@ def _sparse_bins(X: Any, layout: Layout, crew: Crew) -> SparseBins:
 
     starts = X.indptr.astype(np.int64)
     out = np.empty(X.nnz, np.uint8)
+    edges, edge_starts = layout.stored_edges.values, layout.stored_edges.starts
 
     def code(first: int, last: int) -> None:
-        sparse_codes(
-            starts, X.data, first, last, layout.edges, layout.starts, layout.n_bins, np.uint8(layout.missing), out
-        )
+        sparse_codes(starts, X.data, first, last, edges, edge_starts, layout.n_bins, np.uint8(layout.missing), out)
 
     crew.run(code, layout.n_features, 20.0 * X.nnz, unit=1024)
-    negative = np.concatenate([[0], np.cumsum(layout.edges < 0.0)])
-    zero = (negative[layout.starts[1:]] - negative[layout.starts[:-1]]).astype(np.uint8)
+    negative = np.concatenate([[0], np.cumsum(edges < 0.0)])
+    zero = (negative[edge_starts[1:]] - negative[edge_starts[:-1]]).astype(np.uint8)
     zero[layout.n_bins == 0] = layout.missing
     return SparseBins(layout, X.shape[0], starts, X.indices.astype(np.uint32), out, zero)
 
 
 def with_rare_apart(stored: DenseBins | SparseBins) -> Bins:
-    """Store the columns sparse in which nearly all rows are in one bin, as in columns of zeros and few ones."""
+    """Store the columns sparse in which nearly all rows are in one bin, as in columns of zeros and few ones.
+
+    The other columns move together within the memory of ``stored``, which is not to be used any more.
+    """
     if isinstance(stored, SparseBins):
         return stored
     bins, layout, n_rows = stored.bins, stored.layout, stored.n_rows
@@ -191,7 +290,9 @@ def with_rare_apart(stored: DenseBins | SparseBins) -> Bins:
     entries = np.concatenate([bins[f][each] for f, each in zip(rare, rows, strict=True)])
     sparse = SparseBins(layout.part(rare), n_rows, starts, np.concatenate(rows), entries, usual[rare])
     place = np.where(is_rare, np.cumsum(is_rare), np.cumsum(~is_rare)) - 1
-    return MixedBins(layout, DenseBins(layout.part(rest), bins[rest]), sparse, is_rare, place)
+    for k, f in enumerate(rest):
+        bins[k] = bins[f]
+    return MixedBins(layout, DenseBins(layout.part(rest), bins[: rest.size]), sparse, is_rare, place)
 
 
 def _differs_soon(column: NDArray[np.uint8], usual: np.uint8) -> bool:

@@ -36,6 +36,7 @@ FEW = 32  # bins that are gone through one by one rather than by vectors
 LEAST_TO_SIFT, MOST_TO_SIFT = 64, 500  # bins of a feature and rows of a node
 FIELD = 16  # bits of a quarter of a word
 LOWEST = np.uint64(2**FIELD - 1)
+MOST_STEPS = 10_000  # of the search among categories of equal means
 
 
 @kernel(error_model="numpy", fastmath=FLAGS)
@@ -137,8 +138,83 @@ def score_splits(left, n_splits, extra_q, extra_u, total_q, total_u, shift, min_
 
 
 @kernel(error_model="numpy", fastmath=FLAGS)
-def order_categories(cells, at, n_bins, stride, shift, order, mean):
-    """List the categories that have rows, by their mean gradient and then by number; missing values are one more."""
+def lightest(weight, first, last, need, taken, chosen):
+    """Mark the items first:last that weigh as little as possible together, but at least ``need``; return their weight.
+
+    Items descend by weight.  A depth-first search takes an item or leaves it.  It is complete for twelve items; beyond
+    ``MOST_STEPS`` the best so far is returned, since to find the best of very many is as hard as the knapsack problem.
+    """
+    rest = 0.0
+    for i in range(first, last):
+        taken[i] = chosen[i] = False
+        rest += weight[i]
+    best, total, i = 2.0 * rest + need, 0.0, first
+    for _ in range(MOST_STEPS):
+        if total >= need:
+            best = total
+            for k in range(first, last):
+                chosen[k] = taken[k]
+        if total >= need or i == last or total + rest < need:
+            # back to the last item that was taken, to leave it
+            while i > first and not taken[i - 1]:
+                i -= 1
+                rest += weight[i]
+            if i == first or best == need:
+                break
+            taken[i - 1] = False
+            total -= weight[i - 1]
+            continue
+        rest -= weight[i]
+        if total + weight[i] < best:
+            taken[i] = True
+            total += weight[i]
+        i += 1
+    return best
+
+
+@kernel(error_model="numpy", fastmath=FLAGS)
+def order_equals(order, weight, first, last, before, v, slope, total_u, min_leaf, taken, chosen):
+    """Order categories of the same mean so that the best split between them is one of their order.
+
+    ``before`` and ``v`` are the weight on the left without them and its V (see `score_splits`), and a unit of their
+    weight adds ``slope`` to V.  Then V²/(u_L·u_R) is convex in u_L, the square of a line over a concave function: no
+    split between them is better than both the lightest left side and the heaviest that leave enough for two leaves.
+    """
+    for i in range(first + 1, last):  # heaviest first
+        w, k, j = weight[i], order[i], i
+        while j > first and weight[j - 1] < w:
+            weight[j], order[j] = weight[j - 1], order[j - 1]
+            j -= 1
+        weight[j], order[j] = w, k
+    behind = total_u - before
+    for i in range(first, last):
+        behind -= weight[i]
+    low = before + lightest(weight, first, last, max(min_leaf - before, 0.0), taken, chosen)
+    high = total_u - behind - lightest(weight, first, last, max(min_leaf - behind, 0.0), taken, chosen)
+    a, b = v + (low - before) * slope, v + (high - before) * slope
+    on_left = low <= total_u - min_leaf and (
+        high < min_leaf or a * a * high * (total_u - high) >= b * b * low * (total_u - low)
+    )
+    if on_left:
+        lightest(weight, first, last, max(min_leaf - before, 0.0), taken, chosen)
+    n = first
+    for i in range(first, last):
+        if chosen[i] == on_left:
+            w, k = weight[i], order[i]
+            for j in range(i, n, -1):
+                weight[j], order[j], chosen[j] = weight[j - 1], order[j - 1], chosen[j - 1]
+            weight[n], order[n], chosen[n] = w, k, on_left
+            n += 1
+
+
+@kernel(error_model="numpy", fastmath=FLAGS)
+def order_categories(cells, at, n_bins, stride, total_q, total_u, shift, min_leaf, order, mean, ties):
+    """List the categories that have rows, by their mean gradient and then by number; missing values are one more.
+
+    Where a leaf would become too light inside a run of equal means, these have another order; see `order_equals`.
+    Means are equal if they differ by no more than gradients are rounded by.
+    """
+    weight, taken, chosen = ties
     n = 0
     for b in range(n_bins + 1):
         k = b if b < n_bins else stride - 1
@@ -148,12 +224,22 @@ def order_categories(cells, at, n_bins, stride, shift, order, mean):
         m = q / u
         j = n
         while j > 0 and mean[j - 1] > m:
-            mean[j] = mean[j - 1]
-            order[j] = order[j - 1]
+            mean[j], weight[j], order[j] = mean[j - 1], weight[j - 1], order[j - 1]
             j -= 1
-        mean[j] = m
-        order[j] = k
+        mean[j], weight[j], order[j] = m, u, k
         n += 1
+    first, before, v = 0, 0.0, 0.0
+    while first < n:
+        last, inside, slope = first, 0.0, 0.0
+        while last < n and mean[last] <= mean[first] + 1.0:
+            inside += weight[last]
+            slope += weight[last] * (mean[last] - total_q / total_u)
+            last += 1
+        after = before + inside
+        binds = before < min_leaf < after or before < total_u - min_leaf < after
+        if last - first > 1 and binds:
+            order_equals(order, weight, first, last, before, v, slope / inside, total_u, min_leaf, taken, chosen)
+        first, before, v = last, after, v + slope
     return n
 
 
@@ -257,12 +343,12 @@ def best_split(cells, at, n_bins, categorical, stride, totals, node, shift, min_
     The code of a threshold is twice its bin, plus one if missing values go left.  Of equally good splits the lowest
     bin is taken, then missing values to the right.  The code of a set of categories is its size less one.
     """
-    left, score, order, sums, us, vs, reached, others = room
+    left, score, order, sums, us, vs, reached, others, ties = room
     total_q, total_u = decode(totals, shift, node)
     channels = cells.shape[0]
     none = np.int64(0)
     if categorical:
-        n = order_categories(cells, at, n_bins, stride, shift, order, score)
+        n = order_categories(cells, at, n_bins, stride, total_q, total_u, shift, min_leaf, order, score, ties)
         for c in range(channels):
             total = np.int64(0)
             for b in range(n):
@@ -376,7 +462,7 @@ def sift(coarse, x, held, start, stop, bars, totals, node, shift, rise, fall, ro
     """
     x0, x1, x2, x3 = x
     _, entries, u, _ = held
-    _, _, _, _, us, vs, reached, _ = room
+    us, vs, reached = room[4:7]
     for c in range(coarse.shape[0]):
         h = coarse[c]
         for k in range(64):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from skgraft.boosting.bins import Bins
 from skgraft.boosting.growth.rows import Cut, Gradients, Node, Parted, Room, Rows, Weights
 from skgraft.boosting.growth.screening import MOST_IF_CHEAP, MOST_SURVIVORS, Screen
-from skgraft.boosting.growth.search import EXACT, SUBTRACT_FROM, Bars, Limits, Search, make_search
+from skgraft.boosting.growth.search import EXACT, SUBTRACT_FROM, Bars, Limits, Search, make_search, make_ties
 from skgraft.boosting.market import Change, Market
 from skgraft.matrix.threads import Crew
 
@@ -65,11 +65,12 @@ class Table:
     gains: Array
     codes: NDArray[np.int32]
 
-    def with_splits(self) -> Table:
-        """Return the features that have a split, which are few where most do not reach a bar; the first, if none."""
-        some = np.flatnonzero(self.codes >= 0)
-        if 4 * some.size > self.features.size:
-            return self
+    def worth(self, costs: Array, best: float) -> Table:
+        """Return the features with a split that gains no less than it costs and ``best``; the first, if none.
+
+        They are few.  If a price falls later, its feature is searched again.
+        """
+        some = np.flatnonzero((self.codes >= 0) & (self.gains - costs >= best))
         some = some if some.size else np.zeros(1, np.intp)
         return Table(self.features[some], self.gains[some], self.codes[some])
 
@@ -105,7 +106,7 @@ class Grower:
         self._search: Search = make_search(bins, limits, crew)
         layout = bins.layout
         self._searchable = bins.may_split(weights.u, limits.min_samples_leaf / weights.unit, crew)
-        self.screen = Screen(layout.n_features, layout.is_categorical) if screening else None
+        self.screen = Screen(layout.n_features, layout.is_categorical, bins.n_bytes) if screening else None
         self._rooms: list[Room] = []
         self._last_kinds: Kinds | None = None
 
@@ -116,6 +117,10 @@ class Grower:
         if self._last_kinds is None or self._last_kinds.price is not price:
             self._last_kinds = tell_apart(price, self._searchable, self._searchable)
         return self._last_kinds
+
+    def forget_kinds(self) -> None:
+        """Let go of kinds that prices have overtaken."""
+        self._last_kinds = None
 
     def begin(self, gradients: Gradients) -> Rows:
         """Return the rows of a new tree, in a room that is free."""
@@ -227,6 +232,7 @@ class _Growth:
         tables: list[list[Table]] = [[] for _ in nodes]
         if self._kinds.price is not self._market.price:
             free = self._kinds.free
+            self._grower.forget_kinds()
             self._kinds = tell_apart(self._market.price, self._grower._searchable, self._may, free)  # noqa: SLF001
         self._add(tables, self._kinds.free, nodes, None if again else "free", keep=keep)
         self._add(tables, self._kinds.freed, nodes)
@@ -305,6 +311,11 @@ class _Growth:
         keep: bool,
     ) -> None:
         """Search all priced features at some nodes, and remember what they gain where that is of use."""
+        at_once = self._search.nodes_at_once
+        if len(where) > at_once:
+            for k in range(0, len(where), at_once):
+                self._add_all(tables, nodes, where[k : k + at_once], bests, screen, group, keep=keep)
+            return
         priced, its = self._kinds.priced, [nodes[k] for k in where]
         lasting = [screen is None or self._pool is not None or screen.is_lasting(node) for node in its]
         # what is remembered must be what a feature gains, not only that it is too little
@@ -312,7 +323,7 @@ class _Growth:
         searched: list[list[Table]] = [[] for _ in where]
         self._add(searched, priced, its, group, keep=keep, bars=bars)
         for k, node, lasts, (table,) in zip(where, its, lasting, searched, strict=True):
-            tables[k].append(table.with_splits())
+            tables[k].append(table.worth(self._kinds.costs, bests[k]))
             if self._explores(node):
                 self._grown.root_gains = table.features, table.gains
             if screen is not None and self._pool is None and lasts:
@@ -377,10 +388,14 @@ class _Growth:
 
         layout, rows = self._grower.bins.layout, self._rows
         cells = np.zeros((rows.gradients.weights.channels, layout.stride), np.int64)
-        shift = rows.gradients.weights.shift
+        weights = rows.gradients.weights
+        shift, min_leaf = weights.shift, self._grower._limits.min_samples_leaf / weights.unit  # noqa: SLF001
         category_histogram(self._grower.bins.column(feature), rows.held, shift, node.start, node.stop, cells)
         order, mean = np.empty(layout.stride, np.int64), np.empty(layout.stride)
-        order_categories(cells, 0, layout.n_bins[feature], layout.stride, shift, order, mean)
+        order_categories(
+            cells, 0, layout.n_bins[feature], layout.stride, node.gradient, node.weight, shift, min_leaf, order, mean,
+            make_ties(layout.stride),
+        )  # fmt: skip
         return order[: code + 1]
 
     def _apply(self, chosen: list[tuple[Node, Split]]) -> list[Node]:
@@ -417,7 +432,7 @@ class _Growth:
         from skgraft.boosting._kernels import end_of_left
 
         layout, feature, b = self._grower.bins.layout, split.feature, split.code // 2
-        edges = layout.edges[layout.starts[feature] : layout.starts[feature + 1]]
+        edges = layout.edges.of(feature)
         goes_left = split.goes_left.copy()
         goes_left[: end_of_left(parted.present, b, layout.n_bins[feature], edges)] = True
         has_missing = bool(parted.present[self._missing])

@@ -29,7 +29,7 @@ Index = NDArray[np.intp]
 # that costs less: at large nodes, whose histograms save adding up the larger of their children, or with a sieve.
 MOST_SURVIVORS, MOST_IF_CHEAP = 0.5, 0.15
 LEAST_CELLS = 100_000  # features times rows of a node below which a search takes no longer than finding out
-MOST_BYTES = 2**28
+LEAST_BYTES, SHARE_OF_BINS = 2**20, 1 / 16  # of what is remembered: it is forgotten beyond the larger of both
 SLACK = 1e-5  # of the gradient's length: more than rounding
 
 
@@ -38,10 +38,10 @@ class Memory:
     """What was found when all features were searched at a node.
 
     The gradient of then in whole numbers, their exponent, its length less the mean, and √gain of each feature as a
-    share of that length.
+    share of that length, in units of 1/255 and rounded up.
     """
 
-    share: NDArray[np.float32]
+    share: NDArray[np.uint8]
     z: NDArray[np.int32]
     exponent: int
     length: float
@@ -55,9 +55,10 @@ class Memory:
 class Screen:
     """Remembers gains by the path to a node, which determines its rows."""
 
-    def __init__(self, n_features: int, always: NDArray[np.bool_]) -> None:
+    def __init__(self, n_features: int, always: NDArray[np.bool_], n_bytes_of_bins: int) -> None:
         self._n_features = n_features
         self._always = always
+        self._most_bytes = max(LEAST_BYTES, int(SHARE_OF_BINS * n_bytes_of_bins))
         self._memory: OrderedDict[Hashable, Memory] = OrderedDict()
         self._bytes = 0
         self._last: dict[int, set[Hashable]] = {}  # paths of each output's last tree
@@ -87,23 +88,24 @@ class Screen:
             found.append(out[first:end])
 
         rows.crew.run(look, features.size, 1.0 * features.size)
-        return found[0] if len(found) == 1 else np.sort(np.concatenate(found))
+        # a copy, since a view would hold on to the room for all
+        return found[0].copy() if len(found) == 1 else np.sort(np.concatenate(found))
 
     def remember(self, rows: Rows, node: Node, features: Index, gains: Array) -> None:
         """Note the gains of all priced features at a node."""
         if not self.pays(node, features.size) or rows.is_flat(node):
             return
-        from skgraft.boosting._kernels import root_shares
+        from skgraft.boosting._kernels import WHOLE_SHARE, root_shares
 
         length = rows.length(node)
-        share = np.full(self._n_features, np.inf, np.float32)
+        share = np.full(self._n_features, WHOLE_SHARE, np.uint8)
         # the sets of categories that are tried depend on the gradient, so nothing is known of another gradient's
         root_shares(features, gains, length, self._always, share)
         memory = Memory(share, rows.gradients_of(node), rows.gradients.exponent, length)
         old = self._memory.pop(node.path, None)
         self._memory[node.path] = memory
         self._bytes += memory.n_bytes - (0 if old is None else old.n_bytes)
-        while self._bytes > MOST_BYTES and len(self._memory) > 1:
+        while self._bytes > self._most_bytes and len(self._memory) > 1:
             self._bytes -= self._memory.popitem(last=False)[1].n_bytes
 
     def begin(self, output: int) -> None:

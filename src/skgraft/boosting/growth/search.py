@@ -20,7 +20,8 @@ Index = NDArray[np.intp]
 
 SUBTRACT_FROM = 3000  # rows of a node whose histograms are kept, for one of its children to be what the other leaves
 SUBTRACTION = 300  # rows whose adding up takes as long as a subtraction
-MOST_KEPT = 2**28  # bytes of histograms kept for the next level
+# Bytes of histograms kept for the next level: the larger of both, the second a share of the bins.
+LEAST_KEPT, KEPT_SHARE = 2**21, 1 / 6
 # A node's histograms of more bytes than these do not stay in a cache; to keep them takes that many times as many rows.
 CACHED, FROM_MEMORY = 2**24, 4
 
@@ -65,9 +66,14 @@ EXACT = Bars()
 
 
 class Search(Protocol):
-    """Finds splits in one kind of bins; ``sifts`` says that a sieve tells which features may reach their bars."""
+    """Finds splits in one kind of bins.
+
+    ``sifts`` says that a sieve tells which features may reach their bars, and ``nodes_at_once`` how many nodes should
+    be asked for at most if the gains of all features there are not to take much memory.
+    """
 
     sifts: bool
+    nodes_at_once: int
 
     def begin(self, rows: Rows) -> None:
         """Start a tree."""
@@ -128,13 +134,14 @@ class _Kept:
         self.now, self.slot_now = NOTHING, {}
         self._buffers.reverse()
 
-    def make_room(self, nodes: list[Node], channels: int, stride: int) -> None:
-        """Give slots to the nodes that are large enough, if there is memory for them."""
+    def make_room(self, nodes: list[Node], most_bytes: float, channels: int, stride: int) -> None:
+        """Give slots to the nodes that are large enough, the largest first, while there is memory for them."""
         a_node = self.features.size * channels * stride
         least = SUBTRACT_FROM if 8 * a_node <= CACHED else FROM_MEMORY * SUBTRACT_FROM
-        large = [node.index for node in nodes if node.n_rows >= least]
+        some = sorted((node for node in nodes if node.n_rows >= least), key=lambda node: -node.n_rows)
+        large = [node.index for node in some[: int(most_bytes / (8 * max(1, a_node)))]]
         size = a_node * len(large)
-        if not size or 8 * size > MOST_KEPT:
+        if not size:
             return
         if self._buffers[0].size < size:
             self._buffers[0] = np.empty(size, np.int64)
@@ -161,6 +168,9 @@ class DenseSearch:
         self._crew = crew
         self._kept: dict[str, _Kept] = {}
         self._started: set[str] = set()
+        self._most_kept = max(LEAST_KEPT, KEPT_SHARE * bins.n_bytes)
+        # gains and codes of a node take twelve bytes a feature, and bins a byte a row; larger nodes want their siblings
+        self.nodes_at_once = max(1, bins.n_rows // 128) if bins.n_rows < SUBTRACT_FROM else bins.n_rows
 
     def begin(self, rows: Rows) -> None:
         """Start a tree."""
@@ -179,13 +189,13 @@ class DenseSearch:
         gains, codes = _outputs(len(nodes), features)
         if not features.size or not nodes:
             return gains, codes
-        kept = self._group(group, features)
+        kept = None if self._bins.n_rows < SUBTRACT_FROM else self._group(group, features)
         place = None if kept is None else kept.place(features)
         if kept is None or place is None:
             self._direct(features, nodes, list(range(len(nodes))), bars, None, gains, codes)
         else:
             if keep:
-                kept.make_room(nodes, *self._cell_shape)
+                kept.make_room(nodes, self._most_kept, *self._cell_shape)
             pairs, alone = _pair_up(nodes, kept)
             self._direct(features, nodes, alone, bars, (kept, place), gains, codes)
             self._subtract(features, nodes, pairs, bars, (kept, place), gains, codes)
@@ -243,7 +253,7 @@ class DenseSearch:
         starts = np.array([node.start for node in chosen])
         stops = np.array([node.stop for node in chosen])
         totals = np.stack([node.total for node in chosen], axis=1)
-        place = np.arange(features.size) if kept is None else kept[1]
+        place = features if kept is None else kept[1]  # not looked at where nothing is kept
         stored = NOTHING if kept is None else kept[0].now
         slots = np.array([-1 if kept is None else kept[0].slot_now.get(node.index, -1) for node in chosen])
         g, c = (gains, codes) if len(which) == len(nodes) else _outputs(len(which), features)
@@ -309,9 +319,15 @@ def make_rooms(channels: int, n_cells: int) -> Any:
     """Return room for the histograms of features, and for the work on the splits of one."""
     left, score, order = np.empty((channels, 256), np.int64), np.empty(256), np.empty(256, np.int64)
     sums, us, vs = np.empty((channels, 40), np.int64), np.empty(40), np.empty(40)
-    room = left, score, order, sums, us, vs, np.empty(40, np.bool_), np.empty(40, np.bool_)
+    reached, others = np.empty(40, np.bool_), np.empty(40, np.bool_)
+    room = left, score, order, sums, us, vs, reached, others, make_ties(256)
     cells, other, coarse = (np.empty((channels, n), np.int64) for n in (n_cells, 256, 64))
     return cells, other, coarse, np.empty(4), np.empty(4, np.bool_), room
+
+
+def make_ties(n: int) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return room for the order of so many categories."""
+    return np.empty(n), np.empty(n, np.bool_), np.empty(n, np.bool_)
 
 
 def _outputs(n_nodes: int, features: Index) -> tuple[Array, Codes]:
@@ -364,6 +380,7 @@ class SparseSearch:
         self._node_of = np.empty(bins.n_rows, np.min_scalar_type(2 ** (limits.max_depth + 1)))
         self._labels: dict[int, int] = {}
         self._sieve: Sieve | None = None
+        self.nodes_at_once = bins.n_rows
 
     def begin(self, rows: Rows) -> None:
         """Start a tree."""
@@ -475,6 +492,7 @@ class MixedSearch:
             (False, DenseSearch(bins.dense, limits, crew)),
             (True, SparseSearch(bins.sparse, limits, crew)),
         ]
+        self.nodes_at_once = min(search.nodes_at_once for _, search in self._kinds)
 
     def begin(self, rows: Rows) -> None:
         """Start a tree."""
