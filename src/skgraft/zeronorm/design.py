@@ -157,11 +157,12 @@ def make_design(columns: DenseColumns | SparseColumns) -> Design:
     return DenseDesign.of(columns) if isinstance(columns, DenseColumns) else SparseDesign.of(columns)
 
 
-def first_of_each(design: Design) -> NDArray[np.bool_]:
-    """Say which features are not copies, up to a sign, of an earlier one.
+def first_of_each(design: Design, price: Array | None = None, bag: Indices | None = None) -> NDArray[np.bool_]:
+    """Say which features are not copies, up to a sign, of one that costs less, or of an earlier one at its price.
 
     Copies would keep equal weights for ever, and the zero-norm wants one of them.  Columns are compared by their
-    products with two random vectors, equal for copies and for nothing else.
+    products with two random vectors, equal for copies and for nothing else.  Copies in different bags may both be of
+    use, each with the rest of its bag.
     """
     directions = np.random.default_rng(0).standard_normal((design.n_rows, 2))
     marks = design.weights(directions)
@@ -174,9 +175,11 @@ def first_of_each(design: Design) -> NDArray[np.bool_]:
     ordered = marks[order]
     size = np.abs(ordered).sum(axis=1)
     near = np.abs(np.diff(ordered, axis=0)).max(axis=1, initial=0.0) <= COPY * size[1:]
-    group = np.concatenate([[0], np.cumsum(~near)])
-    earliest = np.full(int(group[-1]) + 1, design.n_features)
-    np.minimum.at(earliest, group, order)
+    group = np.empty(design.n_features, np.intp)
+    group[order] = np.concatenate([[0], np.cumsum(~near)])
+    if bag is not None:
+        group = np.unique(np.column_stack([group, bag]), axis=0, return_inverse=True)[1].ravel()
+    by_price = np.arange(design.n_features) if price is None else np.argsort(price, kind="stable")
     first = np.zeros(design.n_features, dtype=bool)
-    first[earliest] = True
+    first[by_price[np.unique(group[by_price], return_index=True)[1]]] = True
     return first
