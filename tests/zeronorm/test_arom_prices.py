@@ -122,6 +122,18 @@ def test_a_bag_too_expensive_for_the_budget_makes_room_for_others():
 
 
 @pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("n_rows", [20, 60])
+@pytest.mark.parametrize(("n_classes", "multi_class"), [(2, "joint"), (3, "joint"), (3, "ovr"), (3, "naive")])
+def test_nothing_to_spend_leaves_a_machine_without_features(norm, n_rows, n_classes, multi_class):
+    X, _, _, _ = problem(1, n_rows)
+    y = np.digitize(X[:, 0], [0.8] if n_classes == 2 else [-0.3, 0.8])
+    model = AROMClassifier(norm=norm, multi_class=multi_class, max_cost=0.0).fit(X, y)
+    assert not model.coef_.any()
+    assert not model.support_.any()
+    assert_array_equal(model.predict(X), np.full(n_rows, np.bincount(y).argmax()))
+
+
+@pytest.mark.parametrize("norm", NORMS)
 def test_a_bag_comes_and_goes_as_a_whole(norm):
     """The second feature of the bag is worth nothing by itself, and free once the bag is paid for."""
     rng = np.random.default_rng(3)

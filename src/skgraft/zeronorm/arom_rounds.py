@@ -148,7 +148,7 @@ def _naive(columns: Columns, signs: Array, cost: Array, norm: str, controls: Rou
 def _changes(controls: RoundControls, rounds: Rounds) -> bool:
     """Whether the weights are to be learned afresh: asked for, or because some features were left out."""
     used = int(np.count_nonzero(feature_size(rounds.weights)))
-    return rounds.alive.size > 0 and (controls.retrain or used > rounds.alive.size)
+    return used > 0 and (controls.retrain or used > rounds.alive.size)
 
 
 def _relative(run: Rounds) -> Array:

@@ -306,7 +306,7 @@ def _conclude(full: Design, controls: RoundControls, run: _Run, monitor: Monitor
     order, size = run.chosen()
     alive = np.sort(order)
     solution, machine = run.latest.solution, run.machine
-    if alive.size and controls.rescale_features:
+    if run.latest.n_selected and controls.rescale_features:
         scale = None
         if not controls.retrain:
             run.scales = run.scales_of(alive, bag_size(size, np.arange(size.size), run.prices.bags, machine.power))
