@@ -190,7 +190,7 @@ class ScaledColumns:
         """Return columns: as rows of an array, or as a sparse matrix."""
         scale = np.ones(columns.size) if self._scale is None else self._scale[columns]
         if isinstance(self._design, DenseDesign):
-            return np.multiply(self._design.rows[columns], scale[:, None], out=out)
+            return np.multiply(self._design.take(columns), scale[:, None], out=out)
         part = sparse.csc_array(self._design.X[:, columns])
         part.data = part.data * np.repeat(scale, np.diff(part.indptr))
         return part

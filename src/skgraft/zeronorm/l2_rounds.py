@@ -39,7 +39,7 @@ from sklearn.exceptions import ConvergenceWarning
 from skgraft.criterion.prices import Prices
 from skgraft.grafting.loop import Monitor, Stop
 from skgraft.matrix import DenseColumns, SparseColumns
-from skgraft.zeronorm.design import Design, first_of_each, make_design
+from skgraft.zeronorm.design import Design, first_of_each, rounds_design
 from skgraft.zeronorm.machines import INSEPARABLE, InseparableError, Machine, MachineSolution
 from skgraft.zeronorm.rounds import (
     Rounds,
@@ -125,7 +125,7 @@ def l2_rounds(
     InseparableError
         If no slack is allowed and the data cannot do without.
     """
-    full = make_design(columns)
+    full = rounds_design(columns)
     monitor = Monitor(callback=controls.callback, verbose=controls.verbose, name="rounds")
     prices = trivial_prices(full.n_features) if controls.prices is None else controls.prices
     design = full
@@ -334,7 +334,7 @@ def retrained(
     columns: DenseColumns | SparseColumns, machine: Machine, controls: RoundControls, rounds: Rounds
 ) -> Rounds:
     """Return the same features with the weights of a fresh machine, on their own scale."""
-    full = make_design(columns)
+    full = rounds_design(columns)
     solution = _machine_on(full.keep(rounds.alive), machine, None, controls)
     weights = np.zeros((solution.intercept.size, full.n_features))
     weights[:, rounds.alive] = solution.weights
