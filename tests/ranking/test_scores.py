@@ -15,8 +15,8 @@ from skgraft.matrix import make_columns
 from skgraft.ranking import sphere
 from skgraft.ranking.radius_margin import RadiusMargin
 from skgraft.ranking.sphere import smallest_sphere
-from skgraft.zeronorm.design import make_design
-from skgraft.zeronorm.dual import class_bands
+from skgraft.svm.design import make_design
+from skgraft.svm.dual import class_bands
 
 
 def two_classes(seed, m, n):

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skgraft.criterion.prices import resolve_prices
 from skgraft.matrix import make_columns
-from skgraft.zeronorm.dual import Bands, class_bands
-from skgraft.zeronorm.joint import JointMachine
+from skgraft.prices import resolve_prices
+from skgraft.svm.dual import Bands, class_bands
+from skgraft.svm.joint import JointMachine
+from skgraft.svm.machines import IndependentMachines
+from skgraft.svm.margins import all_pairs, one_against_rest, tube
 from skgraft.zeronorm.l1_rounds import L1Machine
 from skgraft.zeronorm.l2_rounds import RoundControls, l2_rounds
-from skgraft.zeronorm.machines import IndependentMachines
-from skgraft.zeronorm.margins import all_pairs, one_against_rest, tube
 from skgraft.zeronorm.rounds import EPSILON
 
 N_ROWS, N_FEATURES = 40, 24

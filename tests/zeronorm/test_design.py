@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skgraft import AROMClassifier
 from skgraft.matrix import make_columns
-from skgraft.zeronorm import design
-from skgraft.zeronorm.design import DenseDesign, StoredDesign
+from skgraft.svm import design
+from skgraft.svm.design import DenseDesign, StoredDesign
 
 
 def columns_of(dtype, order):

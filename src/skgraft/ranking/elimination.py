@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.grafting.history import History, Record
-from skgraft.zeronorm.active_set import active_set
-from skgraft.zeronorm.design import DenseDesign, Design
-from skgraft.zeronorm.dual import BLOCK_SWAPS, Bands, initial_state, solve_bands
-from skgraft.zeronorm.machines import IndependentMachines, MachineSolution
+from skgraft.run.history import History, Record
+from skgraft.svm.active_set import active_set
+from skgraft.svm.design import DenseDesign, Design
+from skgraft.svm.dual import BLOCK_SWAPS, Bands, initial_state, solve_bands
+from skgraft.svm.machines import IndependentMachines, MachineSolution
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -11,14 +11,14 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skgraft.criterion import Certificate
-from skgraft.grafting.history import History, Record
-from skgraft.grafting.threads import threads
+from skgraft.estimator.linear_selector import LinearSelectingClassifier
 from skgraft.ranking.elimination import default_number
 from skgraft.ranking.radius_margin import Descent, descend
-from skgraft.zeronorm.design import make_design
-from skgraft.zeronorm.dual import Bands, class_bands
-from skgraft.zeronorm.linear_selector import LinearSelectingClassifier
-from skgraft.zeronorm.machines import IndependentMachines, InseparableError
+from skgraft.run.history import History, Record
+from skgraft.run.threads import threads
+from skgraft.svm.design import make_design
+from skgraft.svm.dual import Bands, class_bands
+from skgraft.svm.machines import IndependentMachines, InseparableError
 
 Array = NDArray[np.float64]
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from skgraft.ranking.sphere import smallest_sphere
-from skgraft.zeronorm.design import Design
-from skgraft.zeronorm.dual import Bands, initial_state, solve_bands
-from skgraft.zeronorm.machines import INSEPARABLE, InseparableError
+from skgraft.svm.design import Design
+from skgraft.svm.dual import Bands, initial_state, solve_bands
+from skgraft.svm.machines import INSEPARABLE, InseparableError
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -11,11 +11,11 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from skgraft.criterion import Certificate
-from skgraft.grafting.threads import threads
+from skgraft.estimator.linear_selector import LinearSelectingClassifier
 from skgraft.ranking.elimination import Elimination, default_number, eliminate
-from skgraft.zeronorm.design import make_design
-from skgraft.zeronorm.dual import Bands, class_bands
-from skgraft.zeronorm.linear_selector import LinearSelectingClassifier
+from skgraft.run.threads import threads
+from skgraft.svm.design import make_design
+from skgraft.svm.dual import Bands, class_bands
 
 Array = NDArray[np.float64]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from skgraft.zeronorm.dual import Swaps
+from skgraft.svm.dual import Swaps
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

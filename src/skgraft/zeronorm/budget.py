@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from skgraft.criterion.prices import Bags, Prices
 from skgraft.matrix import DenseColumns, SparseColumns
+from skgraft.prices import Bags, Prices
+from skgraft.svm.design import DenseDesign, Design, SparseDesign
 from skgraft.zeronorm.column_generation import Controls, ProgramFit, fit_program
-from skgraft.zeronorm.design import DenseDesign, Design, SparseDesign
 from skgraft.zeronorm.l1_rounds import ScaledColumns
 from skgraft.zeronorm.programs import Program
 from skgraft.zeronorm.rounds import ROUNDING, affordable, feature_size

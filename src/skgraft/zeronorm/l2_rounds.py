@@ -36,11 +36,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from skgraft.criterion.prices import Prices
 from skgraft.grafting.loop import Monitor, Stop
 from skgraft.matrix import DenseColumns, SparseColumns
-from skgraft.zeronorm.design import Design, first_of_each, rounds_design
-from skgraft.zeronorm.machines import INSEPARABLE, InseparableError, Machine, MachineSolution
+from skgraft.prices import Prices
+from skgraft.svm.design import Design, first_of_each, rounds_design
+from skgraft.svm.machines import INSEPARABLE, InseparableError, Machine, MachineSolution
 from skgraft.zeronorm.rounds import (
     Rounds,
     bag_size,

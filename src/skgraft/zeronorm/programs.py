@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from skgraft.criterion.prices import Bags, Prices
 from skgraft.grafting.loop import Candidates
 from skgraft.matrix import DenseBlock, SparseBlock
-from skgraft.zeronorm.margins import Margins
-from skgraft.zeronorm.master import ALONE, Master, Rows
+from skgraft.prices import Bags, Prices
+from skgraft.svm.margins import Margins
+from skgraft.svm.master import ALONE, Master, Rows
 from skgraft.zeronorm.rounds import trivial_prices
 
 Array = NDArray[np.float64]

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.criterion.prices import Bags, Prices
-from skgraft.grafting.history import History
+from skgraft.prices import Bags, Prices
+from skgraft.run.history import History
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
