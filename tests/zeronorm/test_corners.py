@@ -26,8 +26,7 @@ def test_a_constant_target_needs_no_weight(value, form, C, norm):
     assert not model.coef_.any()
     assert model.certificate_.converged
     assert model.support_.sum() == form.get("n_features_to_select", 0)
-    if norm == "l2":
-        assert_allclose(model.intercept_, value, rtol=1e-12)
+    assert_allclose(model.intercept_, value, rtol=1e-9, atol=1e-12)
     assert np.abs(model.predict(rows()) - value).max() <= model.epsilon * (1.0 + 1e-9) + 1e-12 * value
 
 
@@ -36,6 +35,19 @@ def test_targets_within_the_tube_of_a_constant_need_no_weight():
     model = AROMRegressor(C=np.inf, epsilon=0.05).fit(rows(), y)
     assert not model.coef_.any()
     assert np.abs(y - model.intercept_).max() <= 0.05
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_of_intercepts_that_are_as_good_the_middle_is_taken(seed):
+    """Without features any b between the kinks next to the median is: a rounding error must not choose."""
+    y = np.random.default_rng(seed).normal(size=20)
+    model = AROMRegressor(norm="l1", C=1e-3, epsilon=0.1).fit(rows()[:20], y)
+    assert not model.coef_.any()
+    kinks = np.sort(np.concatenate([y - 0.1, y + 0.1]))
+    loss = np.maximum(np.abs(y[:, None] - kinks) - 0.1, 0.0).sum(axis=0)
+    best = kinks[loss <= loss.min() + 1e-9]
+    assert np.ptp(best) > 0.0
+    assert_allclose(model.intercept_, 0.5 * (best[0] + best[-1]), atol=1e-9)
 
 
 @pytest.mark.parametrize("size", [1e150, 1e-150])

@@ -403,16 +403,17 @@ class ProgramModel:
     def centre_intercepts(self) -> None:
         """Choose among intercepts that are as good: the middle of each output's, or a mean of zero.
 
-        Outputs that are only compared with each other have a common score that is arbitrary; a margin without slack
-        leaves no other choice.
+        Outputs that are only compared with each other have a common score that is arbitrary.  A range of intercepts is as
+        good where weights do not decide: between the two middle targets of a machine without features, or within a tube
+        that holds a constant.
         """
         if not self.program.intercept:
             return
         if self.program.margins.coupled:
             self._intercept -= self._intercept.mean()
             return
-        if self.program.hard.any():
-            return
+        if self.program.hard.any() and not self.program.hard.all():
+            return  # next to prices that stand for infinity those of slack would be rounding
         scores = self.scores() - self._intercept
         for machine in self._machines:
             output = int(machine.outputs[0])
