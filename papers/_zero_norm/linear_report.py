@@ -77,7 +77,7 @@ def _table_1(found: Results, n_trials: int) -> Table:
             ),
             "RFE and R2W2 have C = 1000 in their own machines too, R2W2 as a ridge in both R and W.",
             *(_lean(found, n) for n in paper.POINTS),
-            "The methods of a column share their draws: its cells are not independent, as the sign test takes them to be.",
+            "The methods of a column share their draws: its cells are not independent, as the sign test has it.",
         ],
     )
 

@@ -403,9 +403,9 @@ class ProgramModel:
     def centre_intercepts(self) -> None:
         """Choose among intercepts that are as good: the middle of each output's, or a mean of zero.
 
-        Outputs that are only compared with each other have a common score that is arbitrary.  A range of intercepts is as
-        good where weights do not decide: between the two middle targets of a machine without features, or within a tube
-        that holds a constant.
+        Outputs that are only compared with each other have a common score that is arbitrary.  Many intercepts are as
+        good where weights do not decide: between the two middle targets of a machine without features, or within a
+        tube that holds a constant.
         """
         if not self.program.intercept:
             return
