@@ -34,7 +34,16 @@ def rfe(X: Array, y: Array, sizes: Sequence[int]) -> Choice:
 
 def r2w2(X: Array, y: Array, sizes: Sequence[int]) -> Choice:
     """Choose by scaling factors that lower the bound R²W² (section 4.4)."""
-    return {size: _chosen(R2W2Selector(n_features_to_select=size, C=HARD, standardize=False), X, y) for size in sizes}
+    return _r2w2(X, y, sizes, HARD)
+
+
+def r2w2_of_hard_margins(X: Array, y: Array, sizes: Sequence[int]) -> Choice:
+    """Choose by the same bound of machines that allow no slack, as the paper has it."""
+    return _r2w2(X, y, sizes, np.inf)
+
+
+def _r2w2(X: Array, y: Array, sizes: Sequence[int], C: float) -> Choice:
+    return {size: _chosen(R2W2Selector(n_features_to_select=size, C=C, standardize=False), X, y) for size in sizes}
 
 
 def fsv(X: Array, y: Array, sizes: Sequence[int]) -> Choice:

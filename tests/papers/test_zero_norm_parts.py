@@ -11,7 +11,7 @@ from papers._zero_norm import leukemia, linear, microarray, paper, polynomials, 
 from papers._zero_norm.compare import Pair, pair
 from papers._zero_norm.leukemia import Outcome
 from papers._zero_norm.linear import Trials
-from papers._zero_norm.linear_report import Results
+from papers._zero_norm.linear_report import Results, above
 from papers._zero_norm.machines import Split, linear_error, linear_errors_of_classes
 from papers._zero_norm.methods import METHODS
 from papers._zero_norm.microarray import Errors, Seconds
@@ -158,9 +158,24 @@ def test_every_method_chooses_as_many_features_as_asked_for(method):
     assert errs[2] < 0.45  # the relevant features are not hard to find with twenty points
 
 
-def test_a_trial_of_table_1_has_every_method_in_every_variant_but_the_slowest_in_one():
+def test_a_trial_of_table_1_has_every_method_in_every_variant_of_all():
     rows = linear.run_trial(10, 0)
-    assert {row[:2] for row in rows} == {(v, m) for v in linear.VARIANTS for m in METHODS} - {(linear.ALL_ROWS, "R2W2")}
+    of_all = {(v, m) for v in linear.VARIANTS if v != linear.INFINITE for m in METHODS}
+    assert {row[:2] for row in rows} == of_all | {(linear.INFINITE, "R2W2")}
+
+
+def test_the_sign_test_counts_the_cells_above_the_papers():
+    def trials(shift):
+        return [
+            linear.Trials(linear.MAIN, n, m, [paper.TABLE_1[m][n][0] / 100.0 + shift(m, n)] * 2, 0)
+            for m in paper.TABLE_1
+            for n in paper.POINTS
+        ]
+
+    everywhere = Results(trials(lambda _, __: 0.01))
+    assert above(everywhere, 10) == (9, 9, pytest.approx(2.0 * 0.5**9))
+    but_one = Results(trials(lambda m, _: 0.01 - 0.02 * (m == "CORR")))
+    assert above(but_one, 20) == (8, 9, pytest.approx(2.0 * 10 * 0.5**9))
 
 
 def test_smaller_training_sets_of_figure_1_have_both_classes():

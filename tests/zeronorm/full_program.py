@@ -19,8 +19,11 @@ def constraints(Z, margins, *, intercept=True):
     return A
 
 
-def solve_full(Z, margins, price, cost, *, intercept=True):
-    """Return the least criterion of the machine with features Z, or None if there is no machine without slack."""
+def solve_full(Z, margins, price, cost, *, intercept=True, bag=None):
+    """Return the least criterion of the machine with features Z, or None if there is no machine without slack.
+
+    With ``bag``, the weights of a bag's members have one bound for each output, v >= cost |w|, and v is what is paid.
+    """
     A = constraints(Z, margins, intercept=intercept)
     n = Z.shape[1] * margins.n_outputs
     each = np.repeat(cost, margins.n_outputs)
@@ -31,7 +34,21 @@ def solve_full(Z, margins, price, cost, *, intercept=True):
     free = A.shape[1] - n
     bounds = [(0, None)] * (2 * n) + [(None, None)] * free + [(0, None)] * soft.size
     c = np.concatenate([each, each, np.zeros(free), price[soft]])
-    found = linprog(c, A_ub=-full, b_ub=-margins.need, bounds=bounds, method="highs", options={"presolve": False})
+    need = -margins.need
+    if bag is not None:
+        labels, of = np.unique(bag, return_inverse=True)
+        n_bounds = labels.size * margins.n_outputs
+        held = np.zeros((n, full.shape[1] + n_bounds))  # cost (w+ + w-) - v <= 0
+        for j in range(Z.shape[1]):
+            for k in range(margins.n_outputs):
+                u = j * margins.n_outputs + k
+                held[u, [u, n + u]] = cost[j]
+                held[u, full.shape[1] + of[j] * margins.n_outputs + k] = -1.0
+        full = np.vstack([np.hstack([full, np.zeros((margins.size, n_bounds))]), -held])
+        need = np.concatenate([need, np.zeros(n)])
+        bounds += [(0, None)] * n_bounds
+        c = np.concatenate([np.zeros(2 * n), c[2 * n :], np.ones(n_bounds)])
+    found = linprog(c, A_ub=-full, b_ub=need, bounds=bounds, method="highs", options={"presolve": False})
     return found.fun if found.status == 0 else None
 
 

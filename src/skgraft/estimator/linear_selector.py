@@ -5,17 +5,21 @@ A subclass fits and sets ``coef_`` (n_outputs, n_features), ``intercept_`` (n_ou
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from skgraft.estimator.class_scores import ClassScores
 from skgraft.estimator.named_selector import NamedSelector
 from skgraft.matrix import DenseColumns, SparseColumns, make_columns
+from skgraft.prices import Prices, resolve_prices
 from skgraft.tables.named import read_selected
 from skgraft.tables.table import read_training, require_finite, sample_weights
 from skgraft.tables.targets import read_classes
@@ -24,9 +28,22 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
+#: What the parameters that say what features cost may be.
+PRICES: dict[str, Any] = {
+    "feature_costs": [None, "array-like", Mapping],
+    "groups": [None, "array-like", Mapping],
+    "keep": [None, "array-like", str, Integral, set, frozenset],
+    "max_cost": [None, Interval(Real, 0, None, closed="left")],
+}
+
+
 class LinearSelector(NamedSelector, BaseEstimator):
     """A linear model that is also a selector of its features."""
 
+    feature_costs: Any
+    groups: Any
+    keep: Any
+    max_cost: float | None
     coef_: Array
     intercept_: Any
     support_: NDArray[np.bool_]
@@ -51,6 +68,34 @@ class LinearSelector(NamedSelector, BaseEstimator):
             msg = f"column {name} of X holds numbers too large to be squared; rescale it, or set standardize=True"
             raise ValueError(msg)
         return columns
+
+    def _prices(self, n_features_to_select: int | None = None) -> Prices:
+        """Return what features cost, which are always in, and the budget, as the parameters say."""
+        prices = resolve_prices(
+            groups=self.groups,
+            feature_costs=self.feature_costs,
+            keep=self.keep,
+            max_features=None,
+            max_cost=self.max_cost,
+            n_features=self.n_features_in_,
+            names=getattr(self, "feature_names_in_", None),
+        )
+        if n_features_to_select is None:
+            return prices
+        if prices.max_cost is not None:
+            msg = (
+                f"n_features_to_select={n_features_to_select} asks for exactly so many features, and "
+                f"max_cost={self.max_cost!r} may not allow for them; give one of the two"
+            )
+            raise ValueError(msg)
+        n_kept = int(np.count_nonzero(prices.kept))
+        if n_features_to_select < n_kept:
+            msg = (
+                f"n_features_to_select={n_features_to_select} leaves no room for the {n_kept} features named in keep; "
+                "select more, or keep fewer"
+            )
+            raise ValueError(msg)
+        return prices
 
     def _require_at_most_all(self, n_features_to_select: int | None) -> None:
         """Refuse to select more features than there are."""

@@ -41,7 +41,7 @@ def smallest_sphere(K: Array, free: Mask | None = None, tol: float = 1e-9) -> tu
     (4.0, array([0.5, 0. , 0.5]))
     """
     d = np.diag(K).copy()
-    unit = max(float(d.mean()), np.finfo(float).tiny)
+    unit = float(d.mean()) or 1.0  # one where all points are the same
     centred = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()  # R² does not depend on where zero is
     d = np.diag(centred).copy()
     ridge = JITTER * max(float(d.mean()), JITTER * unit)

@@ -1,11 +1,13 @@
 """The features that are still alive, in the form that rounds need: Gram matrices, products, fewer features.
 
-Dense features are copied once, standardised and one a row; sparse ones are scaled and stay sparse.  Centring sparse
-features is left to the intercepts: dual variables sum to zero, so that their products do not see it.
+Dense features are copied once, standardised and one a row; where X is large, rounds leave them where they are until few
+are left.  Sparse ones are scaled and stay sparse.  Centring sparse features is left to the intercepts: dual variables
+sum to zero, so that their products do not see it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,9 @@ Indices = NDArray[np.intp]
 
 BLOCK_CELLS = 1 << 17  # cells of a Gram matrix treated at a time: the scaled copy stays in the cache
 CELLS = 1 << 21  # cells of a block that is standardised at a time
+STORED_CELLS = 1 << 19  # the same where X is not copied
+LARGE = 1 << 20  # cells of X beyond which it is not copied as a whole
+COPIED = 0.25  # share of the bytes of X that a copy of the features left may have
 COPY = 1e-10  # relative difference of signatures below which two columns are copies
 
 
@@ -87,9 +92,95 @@ class DenseDesign:
         """Return X as an array with one sample a row."""
         return np.ascontiguousarray(self.rows.T)
 
+    def take(self, positions: Indices) -> Array:
+        """Return some features, one a row."""
+        return self.rows[positions]
+
     def keep(self, which: NDArray[Any]) -> DenseDesign:
         """Return the design with some of the features, by mask or position."""
         return DenseDesign(self.rows[which], self.features[which])
+
+
+class StoredDesign(DenseDesign):
+    """Features that stay in X and are standardised a block at a time; a copy is made once few are left."""
+
+    def __init__(self, columns: DenseColumns, features: Indices) -> None:
+        self._columns = columns
+        self.features = features
+        self.n_features, self.n_rows = features.size, columns.n_rows
+
+    @property
+    def rows(self) -> Array:  # type: ignore[override]
+        """All features, copied: one a row."""
+        rows = np.empty((self.n_features, self.n_rows))
+        for part, block in self._blocks():
+            rows[part] = block.T
+        return rows
+
+    def _blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Yield standardised features, one a column, some at a time."""
+        columns = self._columns
+        step = max(self.n_rows // 4, STORED_CELLS // max(self.n_rows, 1), 1)
+        for start in range(0, self.n_features, step):
+            part = slice(start, start + step)
+            which = self.features[part]
+            whole = which[-1] - which[0] + 1 == which.size  # features ascend
+            at: Any = slice(which[0], which[-1] + 1) if whole else which
+            block = columns.X[:, at].astype(np.float64, order="C")
+            block -= columns.centre[at]
+            block /= columns.scale[at]
+            block[:, columns.constant[at]] = 0.0
+            yield part, block
+
+    def take(self, positions: Indices) -> Array:
+        """Return some features, one a row."""
+        return self._columns.take(self.features[positions])
+
+    def weighted_squares(self, weight: Array) -> Array:
+        """Return Σ_i weight_i x_ij² of each feature."""
+        squares = np.empty(self.n_features)
+        for part, block in self._blocks():
+            squares[part] = weight @ np.square(block, out=block)
+        return squares
+
+    def gram(self, squared_scale: Array | None) -> Array:
+        """Return the Gram matrix of the rows of X with features scaled, X diag(z²) X'."""
+        K = np.zeros((self.n_rows, self.n_rows))
+        for part, block in self._blocks():
+            if squared_scale is not None:
+                np.multiply(block, np.sqrt(squared_scale[part]), out=block)
+            K += block @ block.T
+        return K
+
+    def weights(self, beta: Array) -> Array:
+        """Return X'β for dual variables (n_rows,) or (n_rows, n_outputs)."""
+        residual = beta.reshape(self.n_rows, -1)
+        columns = self._columns
+        if self.n_features == columns.n_columns:
+            product = columns.gradient(residual)
+        else:
+            product = columns.gradient_of(self.features, residual)
+        return product.reshape(self.n_features, *beta.shape[1:])
+
+    def scores(self, weights: Array) -> Array:
+        """Return X @ weights."""
+        total = np.zeros((self.n_rows, *weights.shape[1:]))
+        for part, block in self._blocks():
+            total += block @ weights[part]
+        return total
+
+    def by_rows(self) -> Array:
+        """Return X as an array with one sample a row."""
+        X = np.empty((self.n_rows, self.n_features))
+        for part, block in self._blocks():
+            X[:, part] = block
+        return X
+
+    def keep(self, which: NDArray[Any]) -> DenseDesign:
+        """Return the design with some of the features, by mask or position."""
+        left = StoredDesign(self._columns, self.features[which])
+        few = 8.0 * left.n_features * self.n_rows <= COPIED * self._columns.X.nbytes
+        return DenseDesign(left.rows, left.features) if few else left
 
 
 class SparseDesign:
@@ -157,11 +248,20 @@ def make_design(columns: DenseColumns | SparseColumns) -> Design:
     return DenseDesign.of(columns) if isinstance(columns, DenseColumns) else SparseDesign.of(columns)
 
 
-def first_of_each(design: Design) -> NDArray[np.bool_]:
-    """Say which features are not copies, up to a sign, of an earlier one.
+def rounds_design(columns: DenseColumns | SparseColumns) -> Design:
+    """Return the columns of X in the form that rounds need, without a copy where X is large."""
+    if isinstance(columns, DenseColumns) and columns.size > LARGE:
+        load_kernels()
+        return StoredDesign(columns, np.arange(columns.n_columns))
+    return make_design(columns)
+
+
+def first_of_each(design: Design, price: Array | None = None, bag: Indices | None = None) -> NDArray[np.bool_]:
+    """Say which features are not copies, up to a sign, of one that costs less, or of an earlier one at its price.
 
     Copies would keep equal weights for ever, and the zero-norm wants one of them.  Columns are compared by their
-    products with two random vectors, equal for copies and for nothing else.
+    products with two random vectors, equal for copies and for nothing else.  Copies in different bags may both be of
+    use, each with the rest of its bag.
     """
     directions = np.random.default_rng(0).standard_normal((design.n_rows, 2))
     marks = design.weights(directions)
@@ -174,9 +274,11 @@ def first_of_each(design: Design) -> NDArray[np.bool_]:
     ordered = marks[order]
     size = np.abs(ordered).sum(axis=1)
     near = np.abs(np.diff(ordered, axis=0)).max(axis=1, initial=0.0) <= COPY * size[1:]
-    group = np.concatenate([[0], np.cumsum(~near)])
-    earliest = np.full(int(group[-1]) + 1, design.n_features)
-    np.minimum.at(earliest, group, order)
+    group = np.empty(design.n_features, np.intp)
+    group[order] = np.concatenate([[0], np.cumsum(~near)])
+    if bag is not None:
+        group = np.unique(np.column_stack([group, bag]), axis=0, return_inverse=True)[1].ravel()
+    by_price = np.arange(design.n_features) if price is None else np.argsort(price, kind="stable")
     first = np.zeros(design.n_features, dtype=bool)
-    first[earliest] = True
+    first[by_price[np.unique(group[by_price], return_index=True)[1]]] = True
     return first

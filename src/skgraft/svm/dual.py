@@ -142,6 +142,11 @@ def solve_dual(
 
 def solve_bands(K: Array, bands: Bands, *, state: State | None = None, tol: float = 1e-7) -> DualSolution:
     """Solve a machine given by bands; see :func:`solve_dual`."""
+    lowest, highest = float(bands.lower.max()), float(bands.higher.min())
+    if np.isfinite([lowest, highest]).all() and lowest <= highest:
+        # a constant lies in every band: no weight is needed, and of all such constants the middle is taken
+        nothing = np.zeros(K.shape[0])
+        return DualSolution(nothing, 0.5 * (lowest + highest), nothing.astype(np.int8), 0.0, 0)
     state = initial_state(bands) if state is None else state.copy()
     mean_diagonal = float(np.trace(K)) / K.shape[0]
     share = JITTER if np.isinf(bands.upper).all() else BOXED_JITTER

@@ -47,6 +47,8 @@ class JointMachine:
         1/(2 C s_i); zero allows no slack.
     """
 
+    power = 2
+
     def __init__(self, codes: Indices, n_classes: int, ridge: Array) -> None:
         self._codes, self._n_classes, self._row_ridge = codes, n_classes, ridge
         others = np.tile(np.arange(n_classes), (codes.size, 1))

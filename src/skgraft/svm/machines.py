@@ -54,6 +54,8 @@ class MachineSolution:
 class Machine(Protocol):
     """What the rounds ask of a machine."""
 
+    power: int  #: p of the norm 1/p Σ |w|^p that it minimises
+
     @property
     def hard(self) -> bool:
         """Whether no slack is allowed anywhere."""
@@ -98,6 +100,8 @@ class IndependentMachines:
     bands : sequence of Bands
         The conditions of each output, with the ridge 1/(2 C s_i) of its rows.
     """
+
+    power = 2
 
     def __init__(self, bands: Sequence[Bands]) -> None:
         self._first = list(bands)

@@ -7,6 +7,10 @@ The program is the dual of a machine with an l1 norm::
 Its variables are the constraints of the machine, its rows the features in use: a new feature is a cut and a new cost
 a new bound, and after both the dual simplex method goes on from where it was.  The machine's weights and intercepts
 are the dual values of the rows.
+
+Features of a bag, whose weights have one bound, are bound together::
+
+    rows_j @ a = plus_j - minus_j,   plus, minus >= 0,   Σ_j (plus_j + minus_j) / cost_j <= 1
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ PRECISION = 1e-9  # largest infeasibility that HiGHS leaves, of the program and 
 NOTHING = 1e-10  # what a weight may add to any margin of one without counting: a tenth of the precision
 DEVEX = 1  # HiGHS's number for approximate steepest edges
 SHORT_WALK = 500  # variables up to which these are the faster after a change of costs
+ALONE = -1  # the bag of a feature that is in none
 RELAXED = 1e-7  # the same where rounding does not allow for less
 
 
@@ -74,7 +79,9 @@ class Master:
 
         self._size = float(np.abs(need).max(initial=0.0)) or 1.0
         self._unit = unit
-        self._scale = np.empty(0)
+        self._scale = np.empty(0)  # of each weight
+        self._bag = np.empty(0, np.intp)  # of each row but the intercepts'
+        self._sums = np.empty(0, bool)  # whether such a row adds up a bag
         self._n_intercepts = balance.shape[0]
         self._n_variables = n = need.size
         self._optimal = highspy.HighsModelStatus.kOptimal
@@ -98,32 +105,59 @@ class Master:
         self.intercepts: Array = np.zeros(self._n_intercepts)
         self.pivots = 0
 
-    def add(self, rows: Rows, cost: Array) -> None:
-        """Add features: their rows, and what their weights cost."""
+    def add(self, rows: Rows, cost: Array, bag: Index | None = None) -> None:
+        """Add features: their rows, what their weights cost, and the bags of some; a bag comes as a whole."""
+        bag = np.full(cost.size, ALONE) if bag is None else bag
         cells = np.diff(rows.start)
         scale = np.zeros(cells.size)
         if rows.value.size:
             some = cells > 0
             scale[some] = np.maximum.reduceat(np.abs(rows.value), rows.start[:-1][some])
         scale[scale == 0.0] = 1.0
-        self._scale = np.concatenate([self._scale, scale])
         scaled = Rows(rows.value / np.repeat(scale, cells), rows.column, rows.start)
-        self._add_rows(scaled, cost / (self._unit * scale))
+        self._scale = np.concatenate([self._scale, scale])
+        self._bag = np.concatenate([self._bag, bag])
+        self._sums = np.concatenate([self._sums, np.zeros(bag.size, bool)])
+        self._add_rows(scaled, np.where(bag == ALONE, cost / (self._unit * scale), 0.0))
+        first = self._highs.getNumRow() - bag.size
+        labels = np.unique(bag[bag != ALONE])
+        for label in labels.tolist():
+            members = np.flatnonzero(bag == label)
+            self._bind(first + members, scale[members] / cost[members], cost[members])
+        self._bag = np.concatenate([self._bag, labels])
+        self._sums = np.concatenate([self._sums, np.ones(labels.size, bool)])
+
+    def _bind(self, row: Index, share: Array, cost: Array) -> None:
+        """Split the products of some rows into positive and negative parts, and bound the sum of what they cost."""
+        k = row.size
+        at = np.tile(row, 2).astype(np.int32)
+        sign = np.repeat([-1.0, 1.0], k)
+        first = self._highs.getNumCol()
+        nothing, start = np.zeros(2 * k), np.arange(2 * k, dtype=np.int32)
+        self._highs.addCols(2 * k, nothing, nothing, np.full(2 * k, np.inf), 2 * k, start, at, sign)
+        index = np.arange(first, first + 2 * k, dtype=np.int32)
+        top = float(cost.max())
+        coefficient = np.tile(share * top, 2)
+        self._highs.addRow(-np.inf, top / self._unit, 2 * k, index, coefficient)
 
     def _add_rows(self, rows: Rows, bound: Array) -> None:
         start, index = rows.start[:-1].astype(np.int32), rows.column.astype(np.int32)
         self._highs.addRows(bound.size, -bound, bound, index.size, start, index, rows.value)
 
     def charge(self, cost: Array) -> None:
-        """Change what the weights cost."""
+        """Change what the weights cost, those of a bag by the same factor."""
         if self._n_variables <= SHORT_WALK:
             # few pivots follow: exact steepest edges would take longer to set up than they save
             self._highs.setOptionValue("simplex_dual_edge_weight_strategy", DEVEX)
-        k = cost.size
-        if k:
-            bound = cost / (self._unit * self._scale)
-            at = np.arange(self._n_intercepts, self._n_intercepts + k, dtype=np.int32)
-            self._highs.changeRowsBounds(k, at, -bound, bound)
+        if not cost.size:
+            return
+        bag, sums = self._bag, self._sums
+        upper = np.zeros(bag.size)
+        upper[~sums] = np.where(bag[~sums] == ALONE, cost / (self._unit * self._scale), 0.0)
+        for row in np.flatnonzero(sums).tolist():
+            upper[row] = cost[bag[~sums] == bag[row]].max() / self._unit
+        at = np.arange(self._n_intercepts, self._n_intercepts + bag.size, dtype=np.int32)
+        self._highs.changeRowsBounds(bag.size, at, np.where(sums, -np.inf, -upper), upper)
 
     def raise_price(self, price: Array) -> None:
         """Change what slack costs."""
@@ -131,16 +165,18 @@ class Master:
         self._highs.changeColsBounds(n, np.arange(n, dtype=np.int32), np.zeros(n), price / self._unit)
 
     def drop(self, positions: Index) -> None:
-        """Take features out whose weights are zero, the basis staying what it is."""
+        """Take features out that are in no bag and whose weights are zero, the basis staying what it is."""
         basis = self._highs.getBasis()
-        at = self._n_intercepts + positions
-        gone = np.zeros(self._n_intercepts + self._scale.size, bool)
+        rows = np.flatnonzero(~self._sums)[positions]
+        at = self._n_intercepts + rows
+        gone = np.zeros(self._n_intercepts + self._bag.size, bool)
         gone[at] = True
         status = [s for s, out in zip(basis.row_status, gone.tolist(), strict=True) if not out]
         self._highs.deleteRows(at.size, at.astype(np.int32))
         basis.row_status = status
         self._highs.setBasis(basis)
         self._scale = np.delete(self._scale, positions)
+        self._bag, self._sums = np.delete(self._bag, rows), np.delete(self._sums, rows)
         self.weights = np.delete(self.weights, positions)
 
     def solve(self) -> None:
@@ -158,9 +194,9 @@ class Master:
         dual = -np.asarray(solution.row_dual)
         dual[np.abs(dual) <= NOTHING] = 0.0
         dual *= self._size
-        self.variables = self._unit * np.asarray(solution.col_value)
+        self.variables = self._unit * np.asarray(solution.col_value)[: self._n_variables]
         self.intercepts = dual[: self._n_intercepts]
-        self.weights = dual[self._n_intercepts :] / self._scale
+        self.weights = dual[self._n_intercepts :][~self._sums] / self._scale
 
     def _run(self) -> bool:
         self._highs.run()

@@ -10,15 +10,17 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skgraft.criterion import Certificate
-from skgraft.estimator.linear_selector import LinearSelectingClassifier, LinearSelector
+from skgraft.estimator.linear_selector import PRICES, LinearSelectingClassifier, LinearSelector
+from skgraft.prices import Prices
 from skgraft.run.threads import threads
 from skgraft.zeronorm.arom_rounds import Columns, class_rounds
 from skgraft.zeronorm.l2_rounds import RoundControls
 from skgraft.zeronorm.rounds import Rounds
 
 CONSTRAINTS: dict[str, Any] = {
-    "norm": [StrOptions({"l2", "l1"})],
+    "norm": [StrOptions({"l2", "l1", "l2-l1"})],
     "n_features_to_select": [None, Interval(Integral, 1, None, closed="left")],
+    **PRICES,
     "C": [Interval(Real, 0, None, closed="right")],
     "errors": [StrOptions({"ridge", "zero"})],
     "minimise": [StrOptions({"features", "errors"})],
@@ -38,17 +40,19 @@ class RoundsEstimator(LinearSelector):
     def _controls(self) -> RoundControls:
         self._require_at_most_all(self.n_features_to_select)
         fewest_errors = self.minimise == "errors"
-        if fewest_errors and self.n_features_to_select is not None:
-            msg = (
-                f"minimise='errors' selects no features, but n_features_to_select is {self.n_features_to_select}; "
-                "leave it at None, or set minimise='features'"
-            )
-            raise ValueError(msg)
+        for name in ("n_features_to_select", *PRICES):
+            if fewest_errors and getattr(self, name) is not None:
+                msg = (
+                    f"minimise='errors' selects no features, but {name} is {getattr(self, name)!r}; "
+                    "leave it at None, or set minimise='features'"
+                )
+                raise ValueError(msg)
         if fewest_errors and np.isinf(self.C):
             msg = "minimise='errors' needs errors to be allowed, but C=inf is a hard margin; set a finite C"
             raise ValueError(msg)
         return RoundControls(
             n_features_to_select=self.n_features_to_select,
+            prices=self._prices(self.n_features_to_select),
             rescale_features=not fewest_errors,
             rescale_errors=fewest_errors or self.errors == "zero",
             retrain=self.retrain,
@@ -58,10 +62,11 @@ class RoundsEstimator(LinearSelector):
             callback=self.callback,
         )
 
-    def _keep_rounds(self, rounds: Rounds, columns: Columns) -> None:
+    def _keep_rounds(self, rounds: Rounds, columns: Columns, prices: Prices | None) -> None:
         self._keep_weights(rounds.weights, rounds.intercept, columns)
         self.support_ = np.zeros(self.n_features_in_, dtype=bool)
         self.support_[rounds.alive] = True
+        self.total_cost_ = float(rounds.alive.size) if prices is None else prices.total(self.support_)
         self.order_ = rounds.order
         self.history_ = rounds.history
         self.objective_ = rounds.objective
@@ -75,20 +80,34 @@ class AROMClassifier(LinearSelectingClassifier, RoundsEstimator):
     Approximates the minimum of the zero-norm [1]_, the number of features with a weight, by that of
     ::
 
-        Σ_j ln(ε + |w_j|) + C Σ_i s_i ξ_i²     so that     y_i (w·x_i + b) >= 1 - ξ_i
+        Σ_g cost_g ln(ε + ||w_g||) + C/μ Σ_i s_i ξ_i²     so that     y_i (w·x_i + b) >= 1 - ξ_i
 
-    A round solves a support vector machine on features multiplied by scales z, which start at one, and multiplies
-    each scale by the size of its weight; a scale that has reached zero (10⁻⁸ of the largest) stays there.  No round
-    raises the criterion.  It is not convex: the result is a local optimum.
+    with w_g the weights of bag g, a feature of price one if nothing else is said.  A round solves a support vector
+    machine on features multiplied by scales z, one for all members of a bag, which start at ``z² = 1/cost`` and follow
+    the weights, ``z² = ||w_g||²/cost``; a scale that has reached zero (10⁻⁸ of the largest) stays there.  Where slack
+    is allowed, scales shorter than one are lengthened to one (otherwise tiny weights of many features would all vanish
+    at once); μ <= 1 is what that takes, and one for a hard margin.  No round raises the criterion with its own μ, which
+    changes from one round to the next until the weights have settled.  The criterion is not convex: the result is a
+    local optimum.
 
     Parameters
     ----------
-    norm : {"l2", "l1"}, default="l2"
-        The norm that a round minimises: a support vector machine, or a linear program, which is the steepest descent
-        and leaves fewer features at more cost.  Its slack is then not squared.
+    norm : {"l2", "l1", "l2-l1"}, default="l2"
+        The norm that a round minimises, also that of ``||w_g||``: a support vector machine, or a linear program, which
+        is the steepest descent and leaves fewer features at more cost.  Its slack is then not squared, and ``z =
+        ||w_g||/cost``.  ``"l2-l1"`` begins with machines and goes on with programs once no more features than rows are
+        left (section 3.1 of the paper).
     n_features_to_select : int, optional
-        Select exactly so many: those that are largest in the last round with more than that.  None goes
-        on until nothing changes.
+        Select exactly so many, kept ones among them: those that are largest in the last round with more than that.
+        None goes on until nothing changes.
+    feature_costs : array-like or mapping, optional
+        Price of each feature or bag, by default 1.  What costs nothing stays at a scale of one.
+    groups : array-like or mapping, optional
+        A label for each feature, or a mapping from bag to features.  A bag is paid for once.
+    keep : indices, names or mask, optional
+        Features always in the model and never charged; their scale stays one.
+    max_cost : float, optional
+        Largest total cost.  Where the rounds end with more, bags with the least ``max |w_j|`` for their price leave.
     C : float, default=1.0
         What slack costs; infinity is the hard margin of the paper, for classes that can be separated.
     errors : {"ridge", "zero"}, default="ridge"
@@ -129,10 +148,13 @@ class AROMClassifier(LinearSelectingClassifier, RoundsEstimator):
         The selected features.
     order_ : ndarray of int
         The selected features, the one with the largest weight of the rounds first.
+    total_cost_ : float
+        What the selected features cost together.
     history_ : History
-        One record a round: features left, criterion, violation of the machine's conditions (``gradient``).
+        One record a round: features left and their cost, criterion with the round's μ, violation of the machine's
+        conditions (``gradient``).
     objective_ : float
-        The criterion of the weights that are reported.
+        The criterion of the weights that are reported, with the last μ.
     certificate_ : Certificate
         Violation of the conditions of the last machine, and whether the rounds settled.
     classes_ : ndarray
@@ -150,9 +172,11 @@ class AROMClassifier(LinearSelectingClassifier, RoundsEstimator):
 
     Notes
     -----
-    Of features that are copies of each other, the first is used.  With slack, scales shorter than one are
-    lengthened to one; otherwise tiny weights of many features would all vanish at once.  With ``errors="zero"`` the
-    price of an error enters the criterion itself: the paper's λ scales coordinates, which a zero-norm does not see.
+    Of features that are copies of each other, the cheapest is used, and the first of several at its price; copies in
+    different bags are left to the rounds.  With ``errors="zero"`` the price of an error enters the criterion itself:
+    the paper's λ scales coordinates, which a zero-norm does not see.  With more than two classes ``||w_g||`` runs over
+    all of them; with ``norm="l2"`` it is the root of the sum of squares and not the paper's sum of sizes, with which
+    the rounds would minimise no function.
 
     References
     ----------
@@ -181,6 +205,10 @@ class AROMClassifier(LinearSelectingClassifier, RoundsEstimator):
         *,
         norm: str = "l2",
         n_features_to_select: int | None = None,
+        feature_costs: Any = None,
+        groups: Any = None,
+        keep: Any = None,
+        max_cost: float | None = None,
         C: float = 1.0,
         errors: str = "ridge",
         minimise: str = "features",
@@ -196,6 +224,10 @@ class AROMClassifier(LinearSelectingClassifier, RoundsEstimator):
     ) -> None:
         self.norm = norm
         self.n_features_to_select = n_features_to_select
+        self.feature_costs = feature_costs
+        self.groups = groups
+        self.keep = keep
+        self.max_cost = max_cost
         self.C = C
         self.errors = errors
         self.minimise = minimise
@@ -240,7 +272,7 @@ class AROMClassifier(LinearSelectingClassifier, RoundsEstimator):
                 multi_class=self.multi_class,
                 controls=controls,
             )
-        self._keep_rounds(rounds, columns)
+        self._keep_rounds(rounds, columns, controls.prices)
         if self.classes_.size > 2 and self.multi_class == "joint":
             self.intercept_ -= self.intercept_.mean()  # only their differences matter
         return self

@@ -25,18 +25,17 @@ class AROMRegressor(RegressorMixin, RoundsEstimator):
     of the zero-norm of w by that of
     ::
 
-        Σ_j ln(ε + |w_j|) + C Σ_i s_i ξ_i²     so that     |y_i - w·x_i - b| <= epsilon + ξ_i
+        Σ_g cost_g ln(ε + ||w_g||) + C/μ Σ_i s_i ξ_i²     so that     |y_i - w·x_i - b| <= epsilon + ξ_i
 
     for targets in units of their standard deviation.
 
     Parameters
     ----------
-    norm : {"l2", "l1"}, default="l2"
-        The norm that a round minimises, by a support vector machine or a linear program; with ``"l1"`` the
-        slack is not squared.
-    n_features_to_select : int, optional
-        Select exactly so many: those that are largest in the last round with more than that.  None goes on
-        until nothing changes.
+    norm : {"l2", "l1", "l2-l1"}, default="l2"
+        The norm that a round minimises, by a support vector machine or a linear program, or by these after those; with
+        ``"l1"`` the slack is not squared.
+    n_features_to_select, feature_costs, groups, keep, max_cost
+        As in :class:`AROMClassifier`.
     epsilon : float, default=0.1
         Errors up to this, in units of y, cost nothing.
     C : float, default=1.0
@@ -60,7 +59,7 @@ class AROMRegressor(RegressorMixin, RoundsEstimator):
         Weights on the original scale.
     intercept_ : float
         Intercept.
-    support_, order_, history_, objective_, certificate_, n_iter_
+    support_, order_, total_cost_, history_, objective_, certificate_, n_iter_
         As in :class:`AROMClassifier`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
@@ -95,6 +94,10 @@ class AROMRegressor(RegressorMixin, RoundsEstimator):
         *,
         norm: str = "l2",
         n_features_to_select: int | None = None,
+        feature_costs: Any = None,
+        groups: Any = None,
+        keep: Any = None,
+        max_cost: float | None = None,
         epsilon: float = 0.1,
         C: float = 1.0,
         errors: str = "ridge",
@@ -109,6 +112,10 @@ class AROMRegressor(RegressorMixin, RoundsEstimator):
     ) -> None:
         self.norm = norm
         self.n_features_to_select = n_features_to_select
+        self.feature_costs = feature_costs
+        self.groups = groups
+        self.keep = keep
+        self.max_cost = max_cost
         self.epsilon = epsilon
         self.C = C
         self.errors = errors
@@ -157,7 +164,7 @@ class AROMRegressor(RegressorMixin, RoundsEstimator):
                 norm=self.norm,
                 controls=controls,
             )
-        self._keep_rounds(rounds, columns)
+        self._keep_rounds(rounds, columns, controls.prices)
         self.coef_ = self.coef_[0] * unit
         self.intercept_ = float(self.intercept_[0]) * unit + centre
         return self

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -12,10 +11,10 @@ from skgraft.matrix import DenseColumns, SparseColumns
 from skgraft.run.history import History
 from skgraft.svm.dual import Bands, class_bands
 from skgraft.svm.joint import JointMachine
-from skgraft.svm.machines import IndependentMachines, InseparableError
-from skgraft.svm.margins import all_pairs, one_against_rest, tube, two_classes
+from skgraft.svm.machines import IndependentMachines, InseparableError, Machine
+from skgraft.svm.margins import Margins, all_pairs, one_against_rest, tube
 from skgraft.zeronorm.l2_rounds import RoundControls, l2_rounds, retrained
-from skgraft.zeronorm.rounds import Rounds, feature_size, largest
+from skgraft.zeronorm.rounds import Rounds, choose, feature_size, trivial_prices
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -44,7 +43,7 @@ def class_rounds(
         Number of classes; those without a row never win.
     cost : ndarray of shape (n_rows,)
         What slack costs in each row: C times its weight, infinite for a hard margin.
-    norm : {"l2", "l1"}
+    norm : {"l2", "l1", "l2-l1"}
         The norm that a round minimises.
     multi_class : {"joint", "ovr", "naive"}
         How more than two classes are treated.
@@ -75,10 +74,8 @@ def tube_rounds(
 ) -> Rounds:
     """Run rounds for numbers, which should be within ``epsilon`` of the prediction."""
     try:
-        if norm == "l1":
-            return _l1()(columns, tube(y, epsilon), cost, controls)
         bands = Bands(y - epsilon, y + epsilon, np.full(y.size, np.inf), 0.5 / cost)
-        return l2_rounds(columns, IndependentMachines([bands]), controls)
+        return _rounds(columns, IndependentMachines([bands]), tube(y, epsilon), cost, norm, controls)
     except InseparableError:
         msg = (
             f"No linear function stays within epsilon={epsilon:g} (in standard deviations of y) of every row, which "
@@ -87,10 +84,21 @@ def tube_rounds(
         raise InseparableError(msg) from None
 
 
-def _l1() -> Callable[..., Rounds]:
-    from skgraft.zeronorm.l1_rounds import l1_rounds  # linear programs are loaded where they are asked for
+def _rounds(
+    columns: Columns, machine: Machine, margins: Margins, cost: Array, norm: str, controls: RoundControls
+) -> Rounds:
+    """Run rounds with support vector machines, with linear programs, or with these after those."""
 
-    return l1_rounds
+    def program() -> Machine:
+        from skgraft.zeronorm.l1_rounds import L1Machine  # linear programs are loaded where they are asked for
+
+        return L1Machine(margins, cost)
+
+    if norm == "l1":
+        from skgraft.zeronorm.l1_rounds import l1_rounds
+
+        return l1_rounds(columns, margins, cost, controls)
+    return l2_rounds(columns, machine, controls, later=program if norm == "l2-l1" else None)
 
 
 def _signs(codes: Indices, n_classes: int) -> Array:
@@ -99,26 +107,22 @@ def _signs(codes: Indices, n_classes: int) -> Array:
 
 def _signed(columns: Columns, signs: Array, cost: Array, norm: str, controls: RoundControls) -> Rounds:
     """One machine for each column of signs, on the same scales (Weston et al. 2003, Problem 11)."""
-    if norm == "l1":
-        margins = two_classes(signs[:, 0]) if signs.shape[1] == 1 else one_against_rest(signs > 0.0)
-        return _l1()(columns, margins, cost, controls)
     machines = IndependentMachines([class_bands(y, ridge=0.5 / cost) for y in signs.T])
-    return l2_rounds(columns, machines, controls)
+    return _rounds(columns, machines, one_against_rest(signs > 0.0), cost, norm, controls)
 
 
 def _joint(columns: Columns, codes: Indices, n_classes: int, cost: Array, norm: str, controls: RoundControls) -> Rounds:
     """One machine for all classes (Problem 10)."""
-    if norm == "l1":
-        return _l1()(columns, all_pairs(codes, n_classes), cost, controls)
-    return l2_rounds(columns, JointMachine(codes, n_classes, 0.5 / cost), controls)
+    machine = JointMachine(codes, n_classes, 0.5 / cost)
+    return _rounds(columns, machine, all_pairs(codes, n_classes), cost, norm, controls)
 
 
 def _naive(columns: Columns, signs: Array, cost: Array, norm: str, controls: RoundControls) -> Rounds:
     """Run rounds for each class alone and put their features together."""
     runs = [_signed(columns, y[:, None], cost, norm, replace(controls, retrain=False)) for y in signs.T]
     size = np.sum([_relative(run) for run in runs], axis=0)
-    r = controls.n_features_to_select
-    order = largest(size, r if r is not None else int(np.count_nonzero(size)))
+    prices = trivial_prices(size.size) if controls.prices is None else controls.prices
+    order = choose(size, prices, controls.n_features_to_select)
     records = [record for run in runs for record in run.history]
     history = History([replace(record, step=step) for step, record in enumerate(records, 1)])
     together = Rounds(
@@ -133,7 +137,7 @@ def _naive(columns: Columns, signs: Array, cost: Array, norm: str, controls: Rou
     )
     if not _changes(controls, together):
         return together
-    if norm == "l1":
+    if norm != "l2":
         from skgraft.zeronorm.l1_rounds import L1Machine
 
         return retrained(columns, L1Machine(one_against_rest(signs > 0.0), cost), controls, together)
@@ -144,7 +148,7 @@ def _naive(columns: Columns, signs: Array, cost: Array, norm: str, controls: Rou
 def _changes(controls: RoundControls, rounds: Rounds) -> bool:
     """Whether the weights are to be learned afresh: asked for, or because some features were left out."""
     used = int(np.count_nonzero(feature_size(rounds.weights)))
-    return rounds.alive.size > 0 and (controls.retrain or used > rounds.alive.size)
+    return used > 0 and (controls.retrain or used > rounds.alive.size)
 
 
 def _relative(run: Rounds) -> Array:

@@ -25,6 +25,7 @@ LEAST_PRICING = 1e-10  # and the share of the largest gradient below which round
 RAISE = 100.0  # factor by which forbidden slack becomes dearer,
 RAISES = 3  # and how often: from 1e3 to 1e9
 VANISHED = 1e-7  # slack up to this is none, the margin being 1
+AT_BOUND = 1e-7  # a weight this near to its bag's bound is at it
 TIGHT = 1e-7  # a margin this near to what is needed is met exactly
 
 
@@ -141,7 +142,6 @@ def conclude(model: ProgramModel, controls: Controls, history: History, *, finis
     model.centre_intercepts()
     weights, intercept = model.coefficients()
     slack = model.slack()
-    size = np.abs(weights).sum(axis=1)
     violation, gap = check(model)
     converged = finished and violation <= controls.tol * (1.0 + 1e-6)
     return ProgramFit(
@@ -150,7 +150,7 @@ def conclude(model: ProgramModel, controls: Controls, history: History, *, finis
         support=model.support(),
         order=model.order(),
         slack=slack,
-        objective=program.value(size, slack),
+        objective=program.value(weights, slack),
         total_cost=model.total_cost,
         certificate=Certificate(violation, gap, converged, GLOBAL if converged else NOT_CONVERGED),
         history=history,
@@ -173,21 +173,35 @@ def check(model: ProgramModel) -> tuple[float, float]:
     residual = margins.spread(a)
     moved = (np.abs(a - model.multipliers) > 1e-13 * price).any()
     gradient = program.columns.gradient(residual) if moved else model.gradient()
-    cost = program.cost[:, None]
-    violation = np.where(weights != 0.0, np.abs(gradient - cost * np.sign(weights)), np.abs(gradient) - cost)
-    worst = max(float(violation.max(initial=0.0)), 0.0)
+    worst = weight_violation(program, weights, gradient)
     if program.intercept:
         worst = max(worst, float(np.abs(residual.sum(axis=0)).max()))
-    return worst / gradient_scale(model), _gap(model, np.abs(weights).sum(axis=1), np.maximum(-excess, 0.0))
+    return worst / gradient_scale(model), _gap(model, weights, np.maximum(-excess, 0.0))
 
 
-def _gap(model: ProgramModel, size: Array, slack: Array) -> float:
+def weight_violation(program: Program, weights: Array, gradient: Array) -> float:
+    """Return by how much the conditions of the weights fail.
+
+    The gradients of a bag's members add up to at most its cost, and to the cost where it has weights; there only the
+    weights at the bag's bound have a gradient, of their own sign.
+    """
+    bound = program.bound(weights)
+    total, cost = program.by_bag(gradient), program.bag_cost[:, None]
+    worst = float(np.where(bound > 0.0, np.abs(total - cost), total - cost).max(initial=0.0))
+    size = np.abs(weights) * program.relative_cost[:, None]
+    top = bound[program.bag_of]
+    at_bound = (size > 0.0) & (size >= top * (1.0 - AT_BOUND)) & (gradient * weights >= 0.0)
+    stray = np.abs(gradient)[(top > 0.0) & ~at_bound]
+    return max(worst, float(stray.max(initial=0.0)), 0.0)
+
+
+def _gap(model: ProgramModel, weights: Array, slack: Array) -> float:
     """Return how far the criterion is above the dual value of the multipliers, shrunk until every cost bounds them."""
     program = model.program
-    gradient = np.abs(model.gradient()).max(axis=1)
-    held = program.cost > 0.0  # where nothing is paid the gradient is zero, up to rounding
-    over = (gradient[held] / program.cost[held]).max(initial=1.0)
+    total = program.by_bag(model.gradient()).max(axis=1)
+    held = program.bag_cost > 0.0  # where nothing is paid the gradient is zero, up to rounding
+    over = (total[held] / program.bag_cost[held]).max(initial=1.0)
     dual = float(program.margins.need @ model.multipliers) / over
-    value = program.value(size, slack)
+    value = program.value(weights, slack)
     height = value if program.hard.any() else float(program.price @ model.null_slack)
     return float(max(value - dual, 0.0) / (height or 1.0))

@@ -11,6 +11,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skgraft.criterion.certificate import Certificate
+from skgraft.estimator.linear_selector import PRICES
 from skgraft.run.threads import threads
 from skgraft.svm.machines import InseparableError
 from skgraft.zeronorm.fsv_rounds import fsv_rounds
@@ -23,21 +24,31 @@ Array = NDArray[np.float64]
 class FSVClassifier(ProgramClassifier):
     """Linear classifier with few features by concave minimisation (FSV).
 
-    Approximates the number of features by a concave function of the sizes ``v_j = Σ_k |w_kj|`` of their weights and
-    minimises, over standardised features::
+    Approximates the number of features by a concave function of the sizes ``v_g = Σ_k max_j |w_kj|`` of the weights of
+    all members j of bag g, a feature of price one if nothing else is said, and minimises, over standardised features::
 
-        Σ_j (1 - exp(-alpha v_j)) + C Σ_i s_i max(0, 1 - y_i (w·x_i + b))
+        Σ_g cost_g (1 - exp(-alpha v_g)) + C Σ_i s_i max(0, 1 - y_i (w·x_i + b))
 
-    by a succession of linear programs [1]_: each minimises the tangent Σ_j alpha exp(-alpha v*_j) v_j instead, v* being
-    the sizes found before it and zero at first.  The criterion never rises, and the rounds end at a point that no
-    further program improves: a local minimum, the problem being combinatorial.  Each program is solved to the optimum
-    over all features by column generation, as in :class:`L1SVC`.
+    by a succession of linear programs [1]_: each minimises the tangent Σ_g cost_g alpha exp(-alpha v*_g) v_g instead,
+    v* being the sizes found before it and zero at first.  The criterion never rises, and the rounds end at a point
+    that no further program improves: a local minimum, the problem being combinatorial.  Each program is solved to
+    the optimum over all features by column generation, as in :class:`L1SVC`.
 
     Parameters
     ----------
     n_features_to_select : int, optional
-        How many features to select: the rounds stop at the last one with more, whose largest are taken [2]_.
-        None takes all that have a weight when the rounds have settled.
+        How many features to select, kept ones among them: the rounds stop at the last one with more, whose largest are
+        taken [2]_.  None takes all that have a weight when the rounds have settled.
+    feature_costs : array-like or mapping, optional
+        Price of each feature or bag, by default 1.
+    groups : array-like or mapping, optional
+        A label for each feature, or a mapping from bag to features.  A bag is paid for once: its weights have one
+        bound.
+    keep : indices, names or mask, optional
+        Features always in the model and never charged; like those that cost nothing they add their ``v_g`` itself to
+        the criterion.
+    max_cost : float, optional
+        Largest total cost.  Where the rounds end with more, bags with the least ``max |w_j|`` for their price leave.
     C : float, default=1.0
         Price of slack; infinity asks for a hard margin.
     alpha : float, default=5.0
@@ -85,7 +96,7 @@ class FSVClassifier(ProgramClassifier):
     alpha_ : float
         The last alpha.
     total_cost_ : float
-        Number of selected features.
+        What the selected features cost together.
     classes_ : ndarray
         The classes.
     n_iter_ : int
@@ -117,6 +128,7 @@ class FSVClassifier(ProgramClassifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_features_to_select": [None, Interval(Integral, 1, None, closed="left")],
+        **PRICES,
         "C": [Interval(Real, 0, None, closed="right")],
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "raise_alpha": ["boolean"],
@@ -135,6 +147,10 @@ class FSVClassifier(ProgramClassifier):
         self,
         *,
         n_features_to_select: int | None = None,
+        feature_costs: Any = None,
+        groups: Any = None,
+        keep: Any = None,
+        max_cost: float | None = None,
         C: float = 1.0,
         alpha: float = 5.0,
         raise_alpha: bool = False,
@@ -149,6 +165,10 @@ class FSVClassifier(ProgramClassifier):
         callback: Any = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
+        self.feature_costs = feature_costs
+        self.groups = groups
+        self.keep = keep
+        self.max_cost = max_cost
         self.C = C
         self.alpha = alpha
         self.raise_alpha = raise_alpha
@@ -182,10 +202,12 @@ class FSVClassifier(ProgramClassifier):
         """
         X, codes, weight = self._read_classes(X, y, sample_weight)
         self._require_at_most_all(self.n_features_to_select)
+        prices = self._prices(self.n_features_to_select)
         columns = self._columns(X, weight, standardize=self.standardize)
         margins = class_margins(codes, self.classes_.size, self.multi_class)
         controls = RoundControls(
             n_features_to_select=self.n_features_to_select,
+            prices=prices,
             retrain=self.retrain,
             tol=self.tol,
             max_iter=self.max_iter,
@@ -207,6 +229,6 @@ class FSVClassifier(ProgramClassifier):
         self.objective_ = rounds.objective
         self.certificate_ = Certificate(rounds.kkt_violation, None, rounds.converged)
         self.history_ = rounds.history
-        self.total_cost_ = float(rounds.alive.size)
+        self.total_cost_ = prices.total(self.support_)
         self.n_iter_ = max(1, len(rounds.history))
         return self

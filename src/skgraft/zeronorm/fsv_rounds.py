@@ -1,9 +1,10 @@
 """FSV: concave minimisation by a succession of linear programs (Bradley and Mangasarian 1998).
 
-The zero-norm is approximated by Σ_j 1 - exp(-α v_j) with v_j the size of feature j's weights.  Being concave, that lies
-below its tangents: a round minimises Σ_j α exp(-α v*_j) v_j and the price of the slack (Weston et al. 2003, Problem 2),
-with v* from the round before and zero at first, and never raises the criterion.  All rounds are one program whose costs
-change.
+The zero-norm is approximated by Σ_g c_g (1 - exp(-α v_g)) with c_g the price of a bag and v_g the size of its weights,
+the largest of its members' for each output.  Being concave, that lies below its tangents: a round minimises
+Σ_g c_g α exp(-α v*_g) v_g and the price of the slack (Weston et al. 2003, Problem 2), with v* from the round before and
+zero at first, and never raises the criterion.  All rounds are one program whose costs change.  What has no price adds
+its v_g to the criterion.
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from skgraft.grafting.loop import Monitor, Stop
 from skgraft.matrix import DenseColumns, SparseColumns
-from skgraft.svm.design import DenseDesign, Design, SparseDesign
+from skgraft.svm.design import Design
 from skgraft.svm.machines import MachineSolution
 from skgraft.svm.margins import Margins
+from skgraft.zeronorm.budget import design_of
 from skgraft.zeronorm.column_generation import Controls, check, grow
 from skgraft.zeronorm.l1_rounds import STEPS, L1Machine
 from skgraft.zeronorm.l2_rounds import RoundControls
 from skgraft.zeronorm.programs import Program, ProgramModel
-from skgraft.zeronorm.rounds import Rounds, feature_size, largest, nonzero
+from skgraft.zeronorm.rounds import Rounds, choose, feature_size, nonzero, trivial_prices
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -49,16 +50,12 @@ class _Round:
     n_selected: int
     value: float
     violation: float
+    total_cost: float
 
     @property
     def size(self) -> Array:
         """The size of each feature."""
         return feature_size(self.weights)
-
-    @property
-    def total_cost(self) -> float:
-        """What the features cost, each one."""
-        return float(self.n_selected)
 
     def objective(self) -> float:
         """Return the criterion."""
@@ -98,7 +95,7 @@ def fsv_rounds(
     Returns
     -------
     rounds : Rounds
-        Weights and intercepts for the standardised features; the objective is Σ_j 1 - exp(-α v_j) + loss.
+        Weights and intercepts for the standardised features; the objective is Σ_g c_g (1 - exp(-α v_g)) + loss.
     alpha : float
         The last α.
 
@@ -141,8 +138,11 @@ class _Run:
     ) -> None:
         self.controls = controls
         self.alpha = alpha
-        cost = np.full(columns.n_columns, alpha)
-        self._model = ProgramModel(Program(columns, margins, price, cost, intercept=True))
+        self.prices = trivial_prices(columns.n_columns) if controls.prices is None else controls.prices
+        self._charge = self.prices.charge
+        bags = None if self.prices.bags.is_trivial else self.prices.bags
+        cost = self._cost(np.zeros(self._charge.size))
+        self._model = ProgramModel(Program(columns, margins, price, cost, True, self.prices, bags))
         self.latest: _Round | None = None
         self.before: _Round | None = None
         self.settled = False
@@ -168,7 +168,15 @@ class _Run:
                 self.alpha *= GROWTH
             else:
                 value = now.value
-            self._model.charge(self.alpha * np.maximum(np.exp(-self.alpha * now.size), LEAST_COST))
+            self._model.charge(self._cost(self._bag_size(now.weights)))
+
+    def _cost(self, v: Array) -> Array:
+        """Return what a unit of each feature's weight costs, by the tangent at sizes v of the bags."""
+        tangent = self._charge * self.alpha * np.maximum(np.exp(-self.alpha * v), LEAST_COST)
+        return np.where(self._charge > 0.0, tangent, 1.0)[self.prices.bags.of]
+
+    def _bag_size(self, weights: Array) -> Array:
+        return self._model.program.bound(weights.T).sum(axis=1)
 
     def _solve(self) -> _Round:
         model = self._model
@@ -178,22 +186,29 @@ class _Run:
         weights, intercept = model.coefficients()
         size = feature_size(weights.T)
         weights[~nonzero(size)] = 0.0
+        selected = weights.any(axis=1) | self.prices.kept
         now = _Round(
             weights=weights.T,
             intercept=intercept,
             gradient=np.abs(model.gradient()).sum(axis=1),
-            n_selected=int(np.count_nonzero(weights.any(axis=1))),
-            value=self.criterion(feature_size(weights.T), model.slack()),
+            n_selected=int(np.count_nonzero(selected)),
+            value=self.criterion(weights.T, self._loss(model.slack())),
             violation=check(model)[0],
+            total_cost=self.prices.total(selected),
         )
         self.before, self.latest = self.latest, now
         return now
 
-    def criterion(self, size: Array, slack: Array) -> float:
-        """Return Σ_j 1 - exp(-α v_j) + Σ price·slack."""
+    def _loss(self, slack: Array) -> float:
         program = self._model.program
         paid = ~program.hard
-        return float(-np.expm1(-self.alpha * size).sum() + program.price[paid] @ slack[paid])
+        return float(program.price[paid] @ slack[paid])
+
+    def criterion(self, weights: Array, loss: float) -> float:
+        """Return Σ_g c_g (1 - exp(-α v_g)) + loss; bags without a price count by v_g."""
+        v = self._bag_size(weights)
+        paid = self._charge > 0.0
+        return float(self._charge @ -np.expm1(-self.alpha * v) + v[~paid].sum()) + loss
 
     def chosen(self) -> Index:
         """Return the features of the answer, the largest first.
@@ -203,10 +218,10 @@ class _Run:
         assert self.latest is not None  # noqa: S101 -- a round was run
         r, last = self.controls.n_features_to_select, self.latest
         if r is None:
-            return largest(last.size, last.n_selected)
+            return choose(last.size, self.prices)
         if last.n_selected < r and self.before is not None:
             last = self.before  # the last round before the limit
-        top = largest(last.size, min(r, last.n_selected))
+        top = choose(last.size, self.prices, min(r, last.n_selected))
         others = np.argsort(-last.gradient, kind="stable")
         return np.concatenate([top, others[~np.isin(others, top)][: r - top.size]])
 
@@ -219,14 +234,15 @@ def _conclude(
     order, last = run.chosen(), run.latest
     alive = np.sort(order)
     weights, intercept, violation, value = last.weights, last.intercept, last.violation, last.value
-    if alive.size and (run.controls.retrain or not np.array_equal(alive, np.flatnonzero(last.weights.any(axis=0)))):
-        solution = _retrained(_design_of(columns, alive), L1Machine(margins, price), run)
+    used = last.weights.any(axis=0) | run.prices.kept
+    if used.any() and (run.controls.retrain or not np.array_equal(alive, np.flatnonzero(used))):
+        solution = _retrained(design_of(columns, alive), L1Machine(margins, price), run)
         weights = np.zeros_like(last.weights)
         weights[:, alive] = solution.weights
         intercept, violation = solution.intercept, solution.violation
         if isinstance(columns, SparseColumns):
             intercept = intercept + weights @ columns.shift
-        value = float(-np.expm1(-run.alpha * feature_size(weights)).sum()) + solution.loss
+        value = run.criterion(weights, solution.loss)
     return Rounds(
         weights=weights,
         intercept=intercept,
@@ -237,12 +253,6 @@ def _conclude(
         kkt_violation=violation,
         converged=run.settled and max(violation, last.violation) <= 10.0 * run.controls.tol,
     )
-
-
-def _design_of(columns: DenseColumns | SparseColumns, features: Index) -> Design:
-    if isinstance(columns, DenseColumns):
-        return DenseDesign(columns.take(features), features)
-    return SparseDesign(sparse.csr_array(columns.take(features)), features)
 
 
 def _retrained(design: Design, machine: L1Machine, run: _Run) -> MachineSolution:

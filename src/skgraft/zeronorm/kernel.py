@@ -31,6 +31,8 @@ Array = NDArray[np.float64]
 
 #: The values of all monomials in all training rows may be this many numbers (a gigabyte) to be kept explicitly.
 LARGEST = 2**27
+#: Largest power of ten of a squared monomial; what is left up to the largest float is for sums of them.
+EXPONENT = 270
 #: Points that a span gets beyond the number of monomials, so that random ones surely hold them all.
 SPARE = 5
 
@@ -203,8 +205,10 @@ class KernelAROMClassifier(LinearSelectingClassifier):
         """
         X, codes, weight = self._read_classes(X, y, sample_weight)
         require_finite(X, getattr(self, "feature_names_in_", None))
-        self._scale = _root_mean_square(X, weight) if self.standardize else np.ones(X.shape[1])
-        self._used = _telling(X / self._scale if not sp.issparse(X) else X @ _diagonal(1.0 / self._scale))
+        size = _root_mean_square(X, weight)
+        self._scale = size if self.standardize else np.ones(X.shape[1])
+        self._used = _telling(X / size if not sp.issparse(X) else X @ _diagonal(1.0 / size), size / self._scale)
+        self._require_representable(size)
         # one machine for two classes, else one for each class that has rows of nonzero weight
         machines = np.array([1]) if self.classes_.size == 2 else np.unique(codes)
         ridge = np.zeros(weight.size) if np.isinf(self.C) else 0.5 / (self.C * weight)
@@ -231,6 +235,24 @@ class KernelAROMClassifier(LinearSelectingClassifier):
         X = np.zeros((columns.shape[0], self.n_features_in_), columns.dtype)
         X[:, places] = columns
         return X
+
+    def _require_representable(self, size: Array) -> None:
+        """Refuse features whose monomials cannot be squared and added up, by their size on the scale learned on."""
+        size = (size / self._scale)[self._used]
+        if not size.size:
+            return
+        j = int(np.argmax(size))
+        largest = 2.0 * np.log10(size[j])
+        if self.degree * max(largest, 0.0) < EXPONENT and largest > -EXPONENT:
+            return
+        names = getattr(self, "feature_names_in_", None)
+        column = int(self._used[j]) if names is None else repr(str(names[self._used[j]]))
+        kind = "large" if largest > 0.0 else "small"
+        msg = (
+            f"column {column} of X holds numbers too {kind} for monomials of degree {self.degree} to be squared; "
+            "rescale it, or set standardize=True"
+        )
+        raise ValueError(msg)
 
     def _scaled(self, X: Any) -> Any:
         """Return the columns that are used, on the scale that is learned on."""
@@ -319,16 +341,18 @@ def _diagonal(values: Array) -> Any:
     return sp.diags_array(values, format="csr")
 
 
-def _telling(X: Any) -> NDArray[np.intp]:
+def _telling(X: Any, size: Array) -> NDArray[np.intp]:
     """Return the columns that are not constant and repeat no earlier one, up to rounding and the sign.
 
-    Columns are told apart by their products with two random vectors.
+    Columns, all of a mean square of one here, are told apart by their products with two random vectors and by the size
+    that they are used with.
     """
     probes = np.random.default_rng(0).standard_normal((2, X.shape[0]))
     probes -= probes.mean(axis=1, keepdims=True)  # a constant column has products of zero
     prints = np.round(np.asarray((X.T @ probes.T) / np.sqrt(X.shape[0]), dtype=np.float64), 10) + 0.0
     prints *= np.where(prints[:, :1] < 0.0, -1.0, 1.0)
-    _, first = np.unique(prints, axis=0, return_index=True)
+    with_size = np.column_stack([prints, np.round(np.log2(size), 10)])
+    _, first = np.unique(with_size, axis=0, return_index=True)
     return np.sort(first[prints[first].any(axis=1)])
 
 

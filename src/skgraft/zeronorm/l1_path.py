@@ -14,9 +14,10 @@ from skgraft.grafting.linear.path import GraftPath, PathPoint
 from skgraft.grafting.loop import Monitor
 from skgraft.matrix import DenseColumns, SparseColumns
 from skgraft.run.threads import threads
+from skgraft.zeronorm.budget import within_budget
 from skgraft.zeronorm.column_generation import Controls, ProgramFit, conclude, grow
 from skgraft.zeronorm.l1_svc import L1SVC
-from skgraft.zeronorm.programs import ProgramModel
+from skgraft.zeronorm.programs import Program, ProgramModel
 
 Array = NDArray[np.float64]
 
@@ -83,20 +84,19 @@ def l1_svc_path(
         if values is None:
             top = ABOVE * first_l1(model, controls)
             values = np.geomspace(top, smallest * top, n_values) if top > 0.0 else np.zeros(1)
-        fits = _walk(model, program.cost, values, controls)
-        points = tuple(_point(columns, l1, fit) for l1, fit in fits)
+        fits = _walk(model, program, values, controls)
+        points = tuple(_point(columns, l1, within_budget(program, l1, fit, controls)) for l1, fit in fits)
     return GraftPath(points, columns.n_columns, template)
 
 
-def _walk(
-    model: ProgramModel, penalty_weight: Array, l1s: Array, controls: Controls
-) -> Iterator[tuple[float, ProgramFit]]:
+def _walk(model: ProgramModel, unit: Program, l1s: Array, controls: Controls) -> Iterator[tuple[float, ProgramFit]]:
+    """Yield the optimum for each l1; ``unit`` is the program at an l1 of one."""
     fit, flat = None, False
     for l1 in l1s.tolist():
-        unchanged = flat or model.charge(l1 * penalty_weight)
+        unchanged = flat or model.charge(l1 * unit.cost)
         if fit is not None and unchanged:
             flat = True  # no margin falls short: from here on weights stay, violation and gap fall with the costs
-            fit = replace(fit, objective=l1 * float(penalty_weight @ np.abs(fit.weights).sum(axis=1)))
+            fit = replace(fit, objective=l1 * unit.norm(fit.weights))
         else:
             monitor = Monitor(callback=controls.callback, verbose=controls.verbose, name="column generation")
             finished = grow(model, controls, monitor)
@@ -110,17 +110,18 @@ def first_l1(model: ProgramModel, controls: Controls) -> float:
     The optimal value P(l1) is concave and piecewise linear: each solution (w, b) bounds it by the line
     loss + l1·Σ a_j|w_j|, and where that line meets the value without features is Newton's next step, from below.
     """
-    a = model.program.cost
+    unit = model.program
+    a = unit.cost
     if not a.any():
         return 0.0
 
     def solve_at(l1: float) -> tuple[float, float]:
         model.charge(l1 * a)
         grow(model, controls, Monitor())
-        size = float(a @ np.abs(model.coefficients()[0]).sum(axis=1))
+        size = unit.norm(model.coefficients()[0])
         return model.objective() - l1 * size, size
 
-    bound = _sufficient_l1(model, a)
+    bound = _sufficient_l1(model, unit)
     if a.all():
         empty, size = model.objective(), 0.0
     else:
@@ -129,7 +130,7 @@ def first_l1(model: ProgramModel, controls: Controls) -> float:
         while size > 0.0:  # unpenalised features may have raised the others' gradients
             trial *= 2.0
             empty, size = solve_at(trial)
-        bound = _sufficient_l1(model, a)
+        bound = _sufficient_l1(model, unit)
     l1, loss = bound, empty
     while size == 0.0:
         l1 *= 0.9 if l1 == bound else 0.5
@@ -147,11 +148,11 @@ def first_l1(model: ProgramModel, controls: Controls) -> float:
     return l1
 
 
-def _sufficient_l1(model: ProgramModel, penalty_weight: Array) -> float:
+def _sufficient_l1(model: ProgramModel, unit: Program) -> float:
     """Return an l1 that holds the model's gradients."""
-    penalised = penalty_weight > 0.0
-    gradient = np.abs(model.gradient()[penalised]).max(axis=1)
-    return float((gradient / penalty_weight[penalised]).max())
+    penalised = unit.bag_cost > 0.0
+    gradient = unit.by_bag(model.gradient())[penalised].max(axis=1)
+    return float((gradient / unit.bag_cost[penalised]).max())
 
 
 def _point(columns: DenseColumns | SparseColumns, l1: float, fit: ProgramFit) -> PathPoint:

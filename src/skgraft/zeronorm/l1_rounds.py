@@ -5,8 +5,8 @@ given, a round minimises Σ_j |w_j|/(ε + z_j) and the price of the slack exactl
 
     ln(ε + |w|) <= ln(ε + z) + (|w| - z)/(ε + z)    with equality at |w| = z,
 
-setting z = |w| and repeating never raises Σ_j ln(ε + |w_j|) + loss, the objective of Problem 6, from one round to the
-next.
+a round at z = |w| of the round before does not raise Σ_j ln(ε + |w_j|) + loss, the objective of Problem 6; see
+:mod:`skgraft.zeronorm.l2_rounds` for prices, bags and scales that are lengthened.
 
 Slack (section 3.2) is one more coordinate a constraint.  Its scale may stay (a soft margin of price C), or be
 multiplied by the slack as features are by their weights (q = 0: few constraints fail, rather than by little); it is
@@ -89,6 +89,8 @@ class L1Machine:
     price : ndarray of shape (n_rows,)
         What a unit of slack costs in each row's constraints.
     """
+
+    power = 1
 
     def __init__(self, margins: Margins, price: Array) -> None:
         self._margins = margins
@@ -188,7 +190,7 @@ class ScaledColumns:
         """Return columns: as rows of an array, or as a sparse matrix."""
         scale = np.ones(columns.size) if self._scale is None else self._scale[columns]
         if isinstance(self._design, DenseDesign):
-            return np.multiply(self._design.rows[columns], scale[:, None], out=out)
+            return np.multiply(self._design.take(columns), scale[:, None], out=out)
         part = sparse.csc_array(self._design.X[:, columns])
         part.data = part.data * np.repeat(scale, np.diff(part.indptr))
         return part

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skgraft.estimator.linear_selector import LinearSelectingClassifier
+from skgraft.estimator.linear_selector import PRICES, LinearSelectingClassifier
 from skgraft.matrix import DenseColumns, SparseColumns
-from skgraft.prices.resolve import resolve_features, resolve_penalty_weights
+from skgraft.prices import Bags, resolve_penalty_weights
 from skgraft.run.threads import threads
 from skgraft.svm.margins import Margins, all_pairs, one_against_rest
+from skgraft.zeronorm.budget import within_budget
 from skgraft.zeronorm.column_generation import Controls, ProgramFit, fit_program
 from skgraft.zeronorm.programs import Program
 
@@ -39,12 +40,12 @@ class L1SVC(ProgramClassifier):
 
     Minimises, over weights w and intercepts b of standardised features::
 
-        C(w, b) = 1/Σs Σ_i s_i max(0, 1 - y_i (w·x_i + b)) + l1 Σ_j a_j |w_j|
+        C(w, b) = 1/Σs Σ_i s_i max(0, 1 - y_i (w·x_i + b)) + l1 Σ_g cost_g v_g     so that     v_g >= a_j |w_j|
 
-    which is a linear program [1]_.  It is solved by column generation: a program over few features gives every sample
-    its multiplier a_i between 0 and s_i/Σs, and a feature outside comes in if ``|Σ_i a_i y_i x_ij| > l1 a_j``, which is
-    the gradient test of grafting.  The fit ends when no feature wants to come in, hence at the optimum over all
-    features, which ``certificate_`` proves.
+    for all members j of bag g, a feature of price one if nothing else is said.  This is a linear program [1]_.  Column
+    generation solves it: a program over few features gives every sample its multiplier α_i between 0 and s_i/Σs, and a
+    bag outside comes in if ``Σ_j |Σ_i α_i y_i x_ij| / a_j > l1 cost_g``, which is the gradient test of grafting.  The
+    fit ends when no bag wants to come in, hence at the optimum over all features, which ``certificate_`` proves.
 
     Parameters
     ----------
@@ -56,8 +57,17 @@ class L1SVC(ProgramClassifier):
         shortfalls added up.
     penalty_weights : array-like or mapping, optional
         a_j of each feature, by default 1; 0 leaves a feature unpenalised.
+    feature_costs : array-like or mapping, optional
+        Price of each feature or bag, by default 1.
+    groups : array-like or mapping, optional
+        A label for each feature, or a mapping from bag to features.  A bag is paid for once: its weights have one
+        bound.
     keep : indices, names or mask, optional
-        Features that count as selected whatever their weights; ``l1`` still shrinks them.
+        Features that count as selected whatever their weights and are never charged; ``l1`` still shrinks them, at a
+        price of one.
+    max_cost : float, optional
+        Largest total cost.  Where the optimum costs more, bags with the least ``max |w_j|`` for their price leave, and
+        the program without them is solved.
     fit_intercept : bool, default=True
         Whether to fit an unpenalised intercept for each machine.
     standardize : bool, default=True
@@ -94,7 +104,7 @@ class L1SVC(ProgramClassifier):
     history_ : History
         One record for each step.
     total_cost_ : float
-        Number of selected features that are not in ``keep``.
+        What the selected features cost together, those in ``keep`` nothing.
     classes_ : ndarray
         The classes.
     n_iter_ : int
@@ -128,7 +138,7 @@ class L1SVC(ProgramClassifier):
         "l1": [Interval(Real, 0, None, closed="left")],
         "multi_class": [StrOptions({"ovr", "joint"})],
         "penalty_weights": [None, "array-like", Mapping],
-        "keep": [None, "array-like", str, Integral, set, frozenset],
+        **PRICES,
         "fit_intercept": ["boolean"],
         "standardize": ["boolean"],
         "class_weight": [None, dict, StrOptions({"balanced"})],
@@ -145,7 +155,10 @@ class L1SVC(ProgramClassifier):
         l1: float = 0.01,
         multi_class: str = "ovr",
         penalty_weights: Any = None,
+        feature_costs: Any = None,
+        groups: Any = None,
         keep: Any = None,
+        max_cost: float | None = None,
         fit_intercept: bool = True,
         standardize: bool = True,
         class_weight: Any = None,
@@ -158,7 +171,10 @@ class L1SVC(ProgramClassifier):
         self.l1 = l1
         self.multi_class = multi_class
         self.penalty_weights = penalty_weights
+        self.feature_costs = feature_costs
+        self.groups = groups
         self.keep = keep
+        self.max_cost = max_cost
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.class_weight = class_weight
@@ -188,7 +204,8 @@ class L1SVC(ProgramClassifier):
         """
         with threads(self.n_jobs, X):
             program, columns = self._program(X, y, sample_weight)
-            self._keep_result(fit_program(program, self._controls()), columns)
+            fit = fit_program(program, self._controls())
+            self._keep_result(within_budget(program, 1.0, fit, self._controls()), columns)
         return self
 
     def _program(self, X: Any, y: Any, sample_weight: Any) -> tuple[Program, DenseColumns | SparseColumns]:
@@ -196,15 +213,16 @@ class L1SVC(ProgramClassifier):
         X, codes, weight = self._read_classes(X, y, sample_weight)
         names = getattr(self, "feature_names_in_", None)
         n_features = X.shape[1]
-        kept = np.zeros(n_features, bool)
-        kept[resolve_features(self.keep, n_features, names, "keep")] = True
+        prices = self._prices()
         penalty_weight = resolve_penalty_weights(self.penalty_weights, n_features, names)
         weight = weight / weight.max()
         weight /= weight.sum()
         margins = class_margins(codes, self.classes_.size, self.multi_class)
         columns = self._columns(X, weight, standardize=self.standardize, center=self.fit_intercept)
-        price, cost = weight[margins.row], self.l1 * penalty_weight
-        return Program(columns, margins, price, cost, self.fit_intercept, kept), columns
+        of = prices.bags.of
+        cost = self.l1 * penalty_weight * np.where(prices.bag_is_kept, 1.0, prices.cost)[of]
+        bags = None if prices.bags.is_trivial else bags_of_weights(prices.bags, cost)
+        return Program(columns, margins, weight[margins.row], cost, self.fit_intercept, prices, bags), columns
 
     def _controls(self) -> Controls:
         return Controls(self.tol, self.max_iter, int(self.verbose), self.callback)
@@ -218,6 +236,15 @@ class L1SVC(ProgramClassifier):
         self.history_ = fit.history
         self.total_cost_ = fit.total_cost
         self.n_iter_ = fit.n_iter
+
+
+def bags_of_weights(bags: Bags, cost: Array) -> Bags:
+    """Return the bags whose weights have a common bound: what costs nothing has none, and is by itself."""
+    free = np.flatnonzero(cost == 0.0)
+    of = bags.of.copy()
+    of[free] = bags.n_bags + np.arange(free.size)
+    labels, of = np.unique(of, return_inverse=True)
+    return Bags(tuple(labels.tolist()), of.ravel())
 
 
 def class_margins(codes: Index, n_classes: int, multi_class: str) -> Margins:

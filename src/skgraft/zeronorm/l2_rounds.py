@@ -1,11 +1,28 @@
-"""l2-AROM: a succession of support vector machines on features multiplied by ever new scales.
+"""AROM: a succession of machines on features multiplied by ever new scales.
 
-Weston et al. 2003, section 3.1.  In the weights v of the features as given, a round minimises ½ Σ_j v_j²/z_j² and the
-loss; since ln v² <= ln z² + v²/z² - 1 with equality at z = |v|, setting z = |v| and repeating never raises
-Σ_j ln|v_j| + loss from one round to the next.
+Weston et al. 2003, section 3.  In the weights w of the features as given, a round minimises, by a support vector
+machine (p = 2) or a linear program (p = 1), ::
 
-Where slack is allowed and the scales are shorter than one, they are lengthened to one: many features start with tiny
-weights, whose scales would leave so little of the data that all of them would vanish together.
+    1/p Σ_j |w_j|^p / z_j^p + loss(w)
+
+With size_g = (Σ |w_j|^p)^(1/p) over the members of bag g and all outputs, a price c_g and the weights v of the round
+before, concavity of the logarithm gives ::
+
+    c_g ln size_g(w) <= c_g ln size_g(v) + c_g/p (size_g(w)^p / size_g(v)^p - 1)    with equality at w = v,
+
+so that scales z_j^p = size_g(v)^p / (c_g μ), the same for all members of a bag, make a round a step of majorisation:
+it does not raise ::
+
+    Σ_g c_g ln size_g(w) + loss(w) / μ                                                              (the criterion)
+
+A hard margin has no loss, and μ = 1.  Where slack is allowed and the scales are shorter than one, they are lengthened
+to one, μ being what that takes: many features start with tiny weights, whose scales would leave so little of the data
+that all of them would vanish together.  So slack costs C/μ, and μ changes from round to round, until the weights have
+settled.  Values of the criterion can be compared where μ is the same: in each round, and in all of them where no scale
+was lengthened.  No function could fall through all rounds: its gradient would have to be μ(v)/v_j, which is a gradient
+only if μ is a function of Π|v_j|, and a length is not.
+
+Features without a price, those that are kept, stay at a scale of one; their norm counts with the loss.
 """
 
 from __future__ import annotations
@@ -21,9 +38,19 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skgraft.grafting.loop import Monitor, Stop
 from skgraft.matrix import DenseColumns, SparseColumns
-from skgraft.svm.design import Design, first_of_each, make_design
+from skgraft.prices import Prices
+from skgraft.svm.design import Design, first_of_each, rounds_design
 from skgraft.svm.machines import INSEPARABLE, InseparableError, Machine, MachineSolution
-from skgraft.zeronorm.rounds import Rounds, feature_size, largest, log_criterion, nonzero
+from skgraft.zeronorm.rounds import (
+    Rounds,
+    bag_size,
+    choose,
+    feature_size,
+    largest,
+    log_criterion,
+    nonzero,
+    trivial_prices,
+)
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -36,9 +63,10 @@ SOFTENED = 1e-6  # ridge, as part of the mean diagonal, for chosen features that
 
 @dataclass(frozen=True)
 class RoundControls:
-    """How rounds are run: how many features, what is rescaled, when to stop, whom to tell."""
+    """How rounds are run: how many features, at what prices, what is rescaled, when to stop, whom to tell."""
 
     n_features_to_select: int | None = None
+    prices: Prices | None = None
     rescale_features: bool = True
     rescale_errors: bool = False
     retrain: bool = True
@@ -68,7 +96,12 @@ class _Round:
         return self
 
 
-def l2_rounds(columns: DenseColumns | SparseColumns, machine: Machine, controls: RoundControls) -> Rounds:
+def l2_rounds(
+    columns: DenseColumns | SparseColumns,
+    machine: Machine,
+    controls: RoundControls,
+    later: Callable[[], Machine] | None = None,
+) -> Rounds:
     """Run rounds until the features are as few as asked for, or change no more.
 
     Parameters
@@ -79,6 +112,8 @@ def l2_rounds(columns: DenseColumns | SparseColumns, machine: Machine, controls:
         What a round solves.
     controls : RoundControls
         How rounds are run.
+    later : callable, optional
+        Makes the machine that rounds solve once no more features than rows are left.
 
     Returns
     -------
@@ -90,13 +125,14 @@ def l2_rounds(columns: DenseColumns | SparseColumns, machine: Machine, controls:
     InseparableError
         If no slack is allowed and the data cannot do without.
     """
-    full = make_design(columns)
+    full = rounds_design(columns)
     monitor = Monitor(callback=controls.callback, verbose=controls.verbose, name="rounds")
+    prices = trivial_prices(full.n_features) if controls.prices is None else controls.prices
     design = full
     if controls.rescale_features:
-        first = first_of_each(full)
+        first = first_of_each(full, prices.charge[prices.bags.of], None if prices.bags.is_trivial else prices.bags.of)
         design = full if first.all() else full.keep(first)
-    run = _Run(design, machine, controls, full.n_features)
+    run = _Run(design, machine, controls, prices, later)
     interrupted = False
     try:
         run.go(monitor)
@@ -108,7 +144,7 @@ def l2_rounds(columns: DenseColumns | SparseColumns, machine: Machine, controls:
         interrupted = True
     finally:
         monitor.close()
-    rounds = _conclude(full, machine, controls, run, monitor)
+    rounds = _conclude(full, controls, run, monitor)
     if interrupted:
         warnings.warn("Interrupted: these are the features so far.", ConvergenceWarning, stacklevel=3)
     elif not run.settled and not monitor.stopped:
@@ -120,29 +156,47 @@ def l2_rounds(columns: DenseColumns | SparseColumns, machine: Machine, controls:
     return rounds
 
 
+@dataclass(frozen=True, eq=False)
+class _Scales:
+    """The squared scales of features, and μ: by how much they were lengthened."""
+
+    squares: Array
+    stretch: float = 1.0
+
+
 class _Run:
     """The rounds themselves, and what they have come to."""
 
-    def __init__(self, design: Design, machine: Machine, controls: RoundControls, n_features: int) -> None:
+    def __init__(
+        self,
+        design: Design,
+        machine: Machine,
+        controls: RoundControls,
+        prices: Prices,
+        later: Callable[[], Machine] | None,
+    ) -> None:
         self._design = design
-        self._machine = machine
         self._controls = controls
-        self._n_features = n_features
+        self._later = later
         self._size_before: Array | None = None  # of the features that are there now
+        self.machine = machine
+        self.prices = prices
         self.latest: _Round | None = None
         self.before: _Round | None = None
+        self.scales: _Scales | None = None  # one each
         self.worst = 0.0  # violation of any round
         self.settled = False
 
     def go(self, monitor: Monitor) -> None:
         """Solve, rescale, drop, until there is nothing to change."""
         controls = self._controls
-        squared_scale: Array | None = None
         if controls.rescale_errors:
-            self._machine.count_errors()
+            self.machine.count_errors()
+        if controls.rescale_features and not np.isin(self.prices.charge, (0.0, 1.0)).all():
+            self.scales = self.scales_of(self._design.features, np.ones(self.prices.charge.size))
         last_top, same = np.empty(0, np.intp), 0
         for _ in range(controls.max_iter):
-            now, alive = self._solve(squared_scale)
+            now = self._solve()
             state: Any = now  # the monitor asks for no more of a model than a round has
             monitor.record(state, "round", _top_feature(now), now.solution.violation)
             r = controls.n_features_to_select
@@ -155,28 +209,60 @@ class _Run:
                 top = np.sort(now.features[largest(now.size, r)])
                 same = same + 1 if np.array_equal(top, last_top) else 0
                 last_top = top
-            if change <= SETTLED or same >= STABLE:
+            if self._later is None and (change <= SETTLED or same >= STABLE):
                 self.settled = True
                 return
-            if controls.rescale_features:
-                squared_scale = self._drop(alive, now.size)
             if controls.rescale_errors:
-                self._machine.rescale_errors()
+                self.machine.rescale_errors()
+            if self._later is not None and (now.n_selected <= self._design.n_rows or change <= SETTLED):
+                self._go_on_with(self._later())
+            if controls.rescale_features:
+                self._drop(now)
 
-    def _solve(self, squared_scale: Array | None) -> tuple[_Round, NDArray[np.bool_]]:
-        solution = self._machine.solve(self._design, squared_scale, self._controls.tol)
-        if self.latest is None and self._machine.hard and solution.violation > INSEPARABLE:
+    def _go_on_with(self, machine: Machine) -> None:
+        """Let another machine solve the rounds that follow."""
+        self.machine, self._later, self._size_before = machine, None, None
+        if self._controls.rescale_errors:
+            machine.count_errors()
+
+    def _solve(self) -> _Round:
+        squares = None if self.scales is None else self.scales.squares
+        solution = self.machine.solve(self._design, squares, self._controls.tol)
+        if self.latest is None and self.machine.hard and solution.violation > INSEPARABLE:
             raise InseparableError
-        size = feature_size(solution.weights)
-        alive = nonzero(size)
-        n_alive = int(np.count_nonzero(alive))
-        value = _criterion(self._controls, self._machine, solution, size[alive], self._n_features)
-        self.before, self.latest = (
-            self.latest,
-            _Round(self._design.features, size, solution, n_alive, value, float(n_alive)),
-        )
+        features = self._design.features
+        size = feature_size(solution.weights, self.machine.power)
+        selected = np.zeros(self.prices.kept.size, dtype=bool)
+        selected[features] = nonzero(size)
+        selected |= self.prices.kept & self._controls.rescale_features
+        value = self.criterion(solution, features)
+        n_selected, cost = int(np.count_nonzero(selected)), self.prices.total(selected)
+        self.before, self.latest = self.latest, _Round(features, size, solution, n_selected, value, cost)
         self.worst = max(self.worst, solution.violation)
-        return self.latest, alive
+        return self.latest
+
+    def criterion(self, solution: MachineSolution, features: Indices) -> float:
+        """Return the criterion; with all features at their own scale that is norm and loss."""
+        weights, machine = solution.weights, self.machine
+        if not self._controls.rescale_features:
+            return machine.norm_of(weights) + solution.loss
+        bags, charge = self.prices.bags, self.prices.charge
+        size = bag_size(feature_size(weights, machine.power), features, bags, machine.power)
+        free = machine.norm_of(weights[:, charge[bags.of[features]] == 0.0])
+        stretch = 1.0 if self.scales is None else self.scales.stretch
+        return log_criterion(size, charge) + (free + solution.loss) / stretch
+
+    def scales_of(self, features: Indices, bag: Array) -> _Scales:
+        """Return the scales that bags of some sizes have, lengthened to one where slack is allowed."""
+        of, p = self.prices.bags.of[features], self.machine.power
+        charge = self.prices.charge[of]
+        priced = charge > 0.0
+        shares = np.where(priced, bag[of] ** p / np.where(priced, charge, 1.0), 1.0)  # z^p
+        squares = shares if p == 2 else shares * shares
+        length = float(squares[priced].sum())
+        if self.machine.hard or not 0.0 < length < 1.0:
+            return _Scales(squares)
+        return _Scales(np.where(priced, squares / length, squares), length if p == 2 else float(np.sqrt(length)))
 
     def _change(self, now: _Round) -> tuple[float, bool]:
         """Return the largest relative change of a size since the round before, and whether sizes hardly changed."""
@@ -187,53 +273,44 @@ class _Run:
         relative = apart / np.where(either > 0.0, either, 1.0)
         return float(relative.max()), float(apart.max()) < NEARLY * float(now.size.max())
 
-    def _drop(self, alive: NDArray[np.bool_], size: Array) -> Array:
-        """Remove features that are zero, for good; return the squared scales of the others."""
+    def _drop(self, now: _Round) -> None:
+        """Remove bags that are zero, for good; give the others their scales."""
+        bags = self.prices.bags
+        bag = bag_size(now.size, now.features, bags, self.machine.power)
+        alive = (nonzero(bag) | (self.prices.charge == 0.0))[bags.of[now.features]]
         if not alive.all():
             self._design = self._design.keep(alive)
-            self._machine.keep(alive)
-            self._size_before = size = size[alive]
-        squares = size * size
-        length = float(squares.sum())
-        return squares / length if not self._machine.hard and length < 1.0 else squares
+            self.machine.keep(alive)
+            if self._size_before is not None:
+                self._size_before = self._size_before[alive]
+        self.scales = self.scales_of(self._design.features, bag)
 
     def chosen(self) -> tuple[Indices, Array]:
-        """Return the features of the answer, largest first, and their sizes."""
+        """Return the features of the answer, largest first, and the sizes of all."""
         assert self.latest is not None  # noqa: S101 -- a round was run
         r, last = self._controls.n_features_to_select, self.latest
-        if r is None or not self._controls.rescale_features:
-            order = largest(last.size, last.n_selected)
-            return last.features[order], last.size[order]
-        if last.n_selected < r and self.before is not None:
+        if r is not None and last.n_selected < r and self.before is not None:
             last = self.before  # the last round before the limit
-        order = largest(last.size, r)
-        features, size = last.features[order], last.size[order]
-        if features.size < r:  # copies and constants are all that is left
-            others = np.setdiff1d(np.arange(self._n_features), features)[: r - features.size]
-            features, size = np.concatenate([features, others]), np.concatenate([size, np.zeros(others.size)])
-        return features, size
+        size = np.zeros(self.prices.kept.size)
+        size[last.features] = last.size
+        return choose(size, self.prices, r), size
 
 
 def _top_feature(now: _Round) -> int:
     return int(now.features[np.argmax(now.size)]) if now.size.size else -1
 
 
-def _conclude(
-    full: Design,
-    machine: Machine,
-    controls: RoundControls,
-    run: _Run,
-    monitor: Monitor,
-) -> Rounds:
+def _conclude(full: Design, controls: RoundControls, run: _Run, monitor: Monitor) -> Rounds:
     """Return the machine on the chosen features: on their own scale, or on that of the last round."""
     assert run.latest is not None  # noqa: S101 -- a round was run
     order, size = run.chosen()
     alive = np.sort(order)
-    solution = run.latest.solution
-    if alive.size and controls.rescale_features:
-        by_feature = np.zeros(full.n_features)
-        by_feature[order] = size
-        scale = None if controls.retrain else np.maximum(by_feature[alive] ** 2, np.finfo(float).tiny)
+    solution, machine = run.latest.solution, run.machine
+    if run.latest.n_selected and controls.rescale_features:
+        scale = None
+        if not controls.retrain:
+            run.scales = run.scales_of(alive, bag_size(size, np.arange(size.size), run.prices.bags, machine.power))
+            scale = np.maximum(run.scales.squares, np.finfo(float).tiny)
         solution = _machine_on(full.keep(alive), machine, scale, controls)
     weights = np.zeros((solution.intercept.size, full.n_features))
     if alive.size:
@@ -247,7 +324,7 @@ def _conclude(
         alive=alive,
         order=order,
         history=monitor.history,
-        objective=_criterion(controls, machine, solution, feature_size(weights)[alive], full.n_features),
+        objective=run.criterion(replace(solution, weights=weights), np.arange(full.n_features)),
         kkt_violation=solution.violation,
         converged=run.settled and worst <= 10.0 * controls.tol,
     )
@@ -257,7 +334,7 @@ def retrained(
     columns: DenseColumns | SparseColumns, machine: Machine, controls: RoundControls, rounds: Rounds
 ) -> Rounds:
     """Return the same features with the weights of a fresh machine, on their own scale."""
-    full = make_design(columns)
+    full = rounds_design(columns)
     solution = _machine_on(full.keep(rounds.alive), machine, None, controls)
     weights = np.zeros((solution.intercept.size, full.n_features))
     weights[:, rounds.alive] = solution.weights
@@ -271,13 +348,6 @@ def retrained(
 
 def _restricted(last: _Round, alive: Indices) -> Array:
     return last.solution.weights[:, np.isin(last.features, alive, assume_unique=True)]
-
-
-def _criterion(controls: RoundControls, machine: Machine, solution: MachineSolution, size: Array, n: int) -> float:
-    """Return what the rounds minimise: the log criterion, or with all features at their own scale, norm and loss."""
-    if controls.rescale_features:
-        return log_criterion(size, n, solution.loss)
-    return machine.norm_of(solution.weights) + solution.loss
 
 
 def _machine_on(

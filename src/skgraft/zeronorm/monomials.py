@@ -69,7 +69,7 @@ def list_monomials(n_features: int, degree: int) -> Indices:
     """Return the features of each monomial, (n_monomials, degree), lower degrees first and then in lexical order."""
     block = np.arange(n_features)[:, None]
     blocks = [_padded(block, degree)]
-    for _ in range(1, degree):
+    for _ in range(1, degree if n_features else 1):
         starts = np.searchsorted(block[:, 0], np.arange(n_features))
         lengths = block.shape[0] - starts
         rest = np.concatenate([block[start:] for start in starts])
@@ -107,7 +107,7 @@ def monomial_values(X: Any, degree: int) -> Any:
     columns = np.ascontiguousarray(X.T, dtype=np.float64)
     n_features, first = columns.shape[0], np.arange(columns.shape[0])
     block, blocks = columns, [columns]
-    for _ in range(1, degree):
+    for _ in range(1, degree if n_features else 1):
         starts = np.searchsorted(first, np.arange(n_features))
         block_next = [columns[p] * block[start:] for p, start in enumerate(starts)]
         first = np.repeat(np.arange(n_features), block.shape[0] - starts)
@@ -120,7 +120,7 @@ def _sparse_values(X: Any, degree: int) -> Any:
     columns = sp.csr_array(X.T.tocsr(), dtype=np.float64)
     n_features, first = columns.shape[0], np.arange(columns.shape[0])
     block, blocks = columns, [columns]
-    for _ in range(1, degree):
+    for _ in range(1, degree if n_features else 1):
         starts = np.searchsorted(first, np.arange(n_features))
         products = []
         for p, start in enumerate(starts):

@@ -8,11 +8,15 @@ whose multipliers a of the constraints (0 <= a <= price) give every weight, in t
 cost_j - |Σ_r a_r ∂(f_plus - f_minus)/∂w_jk|.  A weight at zero whose reduced cost is negative would lower the
 criterion: that is the gradient test, and column generation is grafting.  :class:`ProgramModel` is what the common loop
 grows, and what it ends with is the optimum of the full program.
+
+A bag of features is one bound v_gk >= cost_j |w_jk| on the weights of all its members, and v_gk is what is paid.  Its
+reduced cost is 1 - Σ_j |Σ_r a_r ∂(f_plus - f_minus)/∂w_jk| / cost_j, and all its members come in together.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,8 +25,10 @@ from scipy import sparse
 
 from skgraft.grafting.loop import Candidates
 from skgraft.matrix import DenseBlock, SparseBlock
+from skgraft.prices import Bags, Prices
 from skgraft.svm.margins import Margins
-from skgraft.svm.master import Master, Rows
+from skgraft.svm.master import ALONE, Master, Rows
+from skgraft.zeronorm.rounds import trivial_prices
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -61,8 +67,10 @@ class Program:
         Cost of a unit of weight, the same for all outputs.
     intercept : bool
         Whether outputs have intercepts.
-    kept : ndarray of bool of shape (n_features,), optional
-        Features that count as selected whatever their weights.
+    prices : Prices, optional
+        Which features count as selected whatever their weights, and what the others cost together; by default one each.
+    bags : Bags, optional
+        Features whose weights have a common bound, the largest being paid; by default each has its own.
     """
 
     columns: ProgramColumns
@@ -70,17 +78,60 @@ class Program:
     price: Array
     cost: Array
     intercept: bool
-    kept: NDArray[np.bool_] | None = None
+    prices: Prices | None = None
+    bags: Bags | None = None
+
+    @cached_property
+    def bag_cost(self) -> Array:
+        """The cost of each bag's most expensive weight, by which reduced costs are measured."""
+        if self.bags is None:
+            return self.cost
+        top = np.zeros(self.bags.n_bags)
+        np.maximum.at(top, self.bags.of, self.cost)
+        return top
+
+    @cached_property
+    def bag_of(self) -> Index:
+        """The bag of each feature."""
+        return np.arange(self.cost.size) if self.bags is None else self.bags.of
+
+    @cached_property
+    def relative_cost(self) -> Array:
+        """What a unit of weight costs, in units of its bag's cost; one where nothing is paid."""
+        top = self.bag_cost[self.bag_of]
+        return np.where(top > 0.0, self.cost / np.where(top > 0.0, top, 1.0), 1.0)
+
+    def by_bag(self, gradient: Array) -> Array:
+        """Return Σ_j |gradient_jk| over the members of each bag, in units of its cost: (n_bags, n_outputs)."""
+        size = np.abs(gradient)
+        if self.bags is None:
+            return size
+        total = np.zeros((self.bags.n_bags, size.shape[1]))
+        np.add.at(total, self.bags.of, size / self.relative_cost[:, None])
+        return total
+
+    def bound(self, weights: Array) -> Array:
+        """Return the bound of each bag's weights for each output: (n_bags, n_outputs)."""
+        size = np.abs(weights)
+        if self.bags is None:
+            return size
+        top = np.zeros((self.bags.n_bags, size.shape[1]))
+        np.maximum.at(top, self.bags.of, size * self.relative_cost[:, None])
+        return top
 
     @property
     def hard(self) -> NDArray[np.bool_]:
         """Which constraints may have no slack."""
         return np.isinf(self.price)
 
-    def value(self, size: Array, slack: Array) -> float:
-        """Return the criterion of weights whose sizes Σ_k |w_jk| are given; slack that may not be counts nothing."""
+    def norm(self, weights: Array) -> float:
+        """Return what weights (n_features, n_outputs) cost."""
+        return float(self.bag_cost @ self.bound(weights).sum(axis=1))
+
+    def value(self, weights: Array, slack: Array) -> float:
+        """Return the criterion; slack that may not be counts nothing."""
         priced = ~self.hard
-        return float(self.cost @ size + self.price[priced] @ slack[priced])
+        return self.norm(weights) + float(self.price[priced] @ slack[priced])
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +178,9 @@ class ProgramModel:
         self.program = program
         margins, columns = program.margins, program.columns
         self._n_outputs = margins.n_outputs
-        self._kept = np.zeros(columns.n_columns, bool) if program.kept is None else program.kept
+        self._prices = trivial_prices(columns.n_columns) if program.prices is None else program.prices
+        self._first = np.unique(program.bag_of, return_index=True)[1]  # of each bag: it stands for all of them
+        self._alone = np.bincount(program.bag_of)[program.bag_of] == 1
         self._null(margins)
         n_units = columns.n_columns * self._n_outputs
         self._open = np.zeros(n_units, bool)
@@ -152,8 +205,9 @@ class ProgramModel:
         self._price, self._unit = start, float(start.mean())
         if hard.any():
             # multipliers are as large as the costs allow for: the strongest feature tells how large that is
-            paid = program.cost > 0.0
-            reach = float((np.abs(gradient[paid]).max(axis=1) / program.cost[paid]).max(initial=0.0)) or 1.0
+            paid = program.bag_cost > 0.0
+            most = program.by_bag(gradient)[paid].max(axis=1)
+            reach = float((most / program.bag_cost[paid]).max(initial=0.0)) or 1.0
             typical = base / reach
             if hard.all():
                 a, gradient, self._unit = a / reach, gradient / reach, typical
@@ -170,12 +224,12 @@ class ProgramModel:
 
     @property
     def total_cost(self) -> float:
-        """Number of features that are not kept: each costs one."""
-        return float(np.count_nonzero(self.support() & ~self._kept))
+        """What the features cost that are in the model and not kept."""
+        return self._prices.total(self.support())
 
     def support(self) -> NDArray[np.bool_]:
         """Return which features are in the model."""
-        return self._kept | self._by_feature(self._weights).any(axis=1)
+        return self._prices.kept | self._by_feature(self._weights).any(axis=1)
 
     def _by_feature(self, per_unit: NDArray[Any]) -> NDArray[Any]:
         return per_unit.reshape(-1, self._n_outputs)
@@ -189,12 +243,15 @@ class ProgramModel:
         return self._gradient
 
     def gradient_test(self) -> Candidates:
-        """Return the closed weights with how far their reduced cost is below zero."""
-        pull = np.maximum(np.abs(self.gradient()) - self.program.cost[:, None], 0.0).ravel()
-        closed = np.flatnonzero(~self._open)
+        """Return the closed weights, the first of each bag, with how far their reduced cost is below zero."""
+        program = self.program
+        pull = np.maximum(program.by_bag(self.gradient()) - program.bag_cost[:, None], 0.0)
+        units = self._first[:, None] * self._n_outputs + np.arange(self._n_outputs)
+        shut = ~self._open[units]
+        closed, pull = units[shut], pull[shut]
         nothing = np.broadcast_to(0.0, closed.size)
         one = np.broadcast_to(np.intp(1), closed.size)
-        return Candidates(closed, pull[closed], nothing, nothing, one, nothing)
+        return Candidates(closed, pull, nothing, nothing, one, nothing)
 
     def open_violation(self) -> float:
         """Return 0: HiGHS solves the open weights to its precision, and the certificate measures them afresh."""
@@ -209,7 +266,8 @@ class ProgramModel:
         return None
 
     def free(self, units: Index) -> None:
-        """Take weights into the program."""
+        """Take weights into the program, and with each the others of its bag."""
+        units = self._whole_bags(units)
         units = units[~self._open[units]]
         self._arrival[units] = self._arrivals + np.arange(units.size)
         self._arrivals += units.size
@@ -225,11 +283,23 @@ class ProgramModel:
                 if mine.size:
                     self._add(machine, output, mine)
 
+    def _whole_bags(self, units: Index) -> Index:
+        """Return weights together with those of the same bag and output, in the order of the former."""
+        if self._alone.all():
+            return units
+        bags = self.program.bags
+        assert bags is not None  # noqa: S101 -- else every feature is alone
+        k = self._n_outputs
+        parts = [bags.members(int(bags.of[unit // k])) * k + unit % k for unit in units.tolist()]
+        every = np.concatenate(parts) if parts else units
+        return every[np.sort(np.unique(every, return_index=True)[1])]
+
     def _add(self, machine: _Machine, output: int, units: Index) -> None:
         features = units // self._n_outputs
         at = self._place[features]
         part = self._block.rows[at] if isinstance(self._block, DenseBlock) else self._block.matrix[:, at]
-        machine.master.add(machine.rows(part, output), self.program.cost[features])
+        bag = np.where(self._alone[features], ALONE, self.program.bag_of[features] * self._n_outputs + output)
+        machine.master.add(machine.rows(part, output), self.program.cost[features], bag)
         machine.units = np.concatenate([machine.units, units])
         machine.stale = True
 
@@ -255,12 +325,12 @@ class ProgramModel:
         return np.asarray(self._block.mean @ weights)
 
     def prune(self, *, generous: bool) -> None:
-        """Take weights out that are zero and not near coming back, where they are many."""
+        """Take weights out that are zero and not near coming back, where they are many; bags stay whole."""
         cost = self.program.cost
         gradient = self.gradient().ravel()
         for machine in self._machines:
             units = machine.units
-            idle = self._weights[units] == 0.0
+            idle = (self._weights[units] == 0.0) & self._alone[units // self._n_outputs]
             near = np.abs(gradient[units]) >= NEAR * cost[units // self._n_outputs] if generous else ~idle
             matter = ~idle | near
             if units.size > CROWDED * (np.count_nonzero(matter) + 20):
@@ -270,8 +340,7 @@ class ProgramModel:
 
     def objective(self) -> float:
         """Return the criterion."""
-        size = np.abs(self._by_feature(self._weights)).sum(axis=1)
-        return self.program.value(size, self.slack())
+        return self.program.value(self._by_feature(self._weights), self.slack())
 
     def slack(self) -> Array:
         """Return the slack of every constraint."""
@@ -334,16 +403,17 @@ class ProgramModel:
     def centre_intercepts(self) -> None:
         """Choose among intercepts that are as good: the middle of each output's, or a mean of zero.
 
-        Outputs that are only compared with each other have a common score that is arbitrary; a margin without slack
-        leaves no other choice.
+        Outputs that are only compared with each other have a common score that is arbitrary.  Many intercepts are as
+        good where weights do not decide: between the two middle targets of a machine without features, or within a
+        tube that holds a constant.
         """
         if not self.program.intercept:
             return
         if self.program.margins.coupled:
             self._intercept -= self._intercept.mean()
             return
-        if self.program.hard.any():
-            return
+        if self.program.hard.any() and not self.program.hard.all():
+            return  # next to prices that stand for infinity those of slack would be rounding
         scores = self.scores() - self._intercept
         for machine in self._machines:
             output = int(machine.outputs[0])

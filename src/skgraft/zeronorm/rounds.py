@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from skgraft.prices import Bags, Prices
 from skgraft.run.history import History
 
 Array = NDArray[np.float64]
@@ -24,6 +25,9 @@ ZERO = 1e-8
 
 #: The epsilon of Problem 6 (Weston et al. 2003), the machine precision as in the paper.
 EPSILON = float(np.finfo(np.float64).eps)
+
+
+ROUNDING = 1e-12  # share of a budget by which the sum of prices may exceed it, being rounded
 
 
 @dataclass(frozen=True)
@@ -62,9 +66,72 @@ class Rounds:
     converged: bool
 
 
-def feature_size(weights: Array) -> Array:
-    """Return the size of each feature over all outputs, Σ_k |w_kj| (Weston et al. 2003, eq. 5)."""
-    return np.abs(np.atleast_2d(weights)).sum(axis=0)
+def feature_size(weights: Array, power: int = 1) -> Array:
+    """Return the size of each feature over all outputs, (Σ_k |w_kj|^p)^(1/p).
+
+    With p = 1 that is eq. 5 of Weston et al. 2003.
+    """
+    weights = np.abs(np.atleast_2d(weights))
+    if weights.shape[0] == 1:
+        return weights[0]
+    return weights.sum(axis=0) if power == 1 else np.linalg.norm(weights, axis=0)
+
+
+def bag_size(size: Array, features: Indices, bags: Bags, power: int) -> Array:
+    """Return the size of every bag from those of some features, (Σ_j size_j^p)^(1/p); features not given are zero."""
+    if bags.is_trivial:
+        total = np.zeros(bags.n_bags)
+        total[features] = size
+        return total
+    total = np.bincount(bags.of[features], size**power, bags.n_bags).astype(np.float64)
+    return total if power == 1 else np.sqrt(total)
+
+
+def trivial_prices(n_features: int) -> Prices:
+    """Return prices of one, every feature being a bag."""
+    bags = Bags(tuple(range(n_features)), np.arange(n_features))
+    return Prices(bags, np.ones(n_features), np.zeros(n_features, bool))
+
+
+def choose(size: Array, prices: Prices, n_features: int | None = None) -> Indices:
+    """Return the features of the answer, the largest first: ``n_features`` exactly, or what the budget allows for.
+
+    Parameters
+    ----------
+    size : ndarray of shape (n_features,)
+        The size of every feature, zero for those that went.
+    prices : Prices
+        Kept features are among the answer whatever their size.
+    n_features : int, optional
+        How many; None takes all that are not zero.
+    """
+    chosen = nonzero(size) | prices.kept
+    if n_features is not None:
+        first = largest(np.where(prices.kept, np.inf, size), n_features)
+        chosen = np.zeros(size.size, dtype=bool)
+        chosen[first] = True
+    elif prices.max_cost is not None:
+        chosen &= affordable(size, prices)
+    return largest(np.where(chosen, size, -1.0), int(np.count_nonzero(chosen)))
+
+
+def affordable(size: Array, prices: Prices) -> NDArray[np.bool_]:
+    """Say which features stay within ``max_cost``: those of the bags whose largest feature has most size for the price.
+
+    Bags that the budget has no room for are passed over, and what costs nothing stays.
+    """
+    bags, charge = prices.bags, prices.charge
+    limit = np.inf if prices.max_cost is None else prices.max_cost * (1.0 + ROUNDING)
+    v = np.zeros(bags.n_bags)
+    np.maximum.at(v, bags.of, size)
+    stays = charge == 0.0
+    paid = 0.0
+    worth = v / np.where(stays, 1.0, charge)
+    for b in np.argsort(-worth, kind="stable")[: np.count_nonzero(v)].tolist():
+        if not stays[b] and paid + charge[b] <= limit:
+            stays[b] = True
+            paid += charge[b]
+    return np.asarray(stays[bags.of])
 
 
 def nonzero(size: Array) -> NDArray[np.bool_]:
@@ -78,7 +145,6 @@ def largest(size: Array, n_features: int) -> Indices:
     return np.argsort(-size, kind="stable")[:n_features]
 
 
-def log_criterion(size: Array, n_features: int, loss: float = 0.0) -> float:
-    """Return Σ_j ln(ε + size_j) + loss over all ``n_features``, those not in ``size`` being zero (Problem 6)."""
-    dead = n_features - size.size
-    return float(np.log(EPSILON + size).sum() + dead * np.log(EPSILON) + loss)
+def log_criterion(size: Array, charge: Array) -> float:
+    """Return Σ_g charge_g ln(ε + size_g) of all bags (Problem 6, with prices)."""
+    return float(charge @ np.log(EPSILON + size))
