@@ -64,6 +64,10 @@ class DenseDesign:
         """Return x_j'Bx_j of each feature."""
         return np.einsum("ji,ji->j", self.rows @ B, self.rows)
 
+    def column(self, j: int) -> Array:
+        """Return a feature."""
+        return self.rows[j]
+
     def gram(self, squared_scale: Array | None) -> Array:
         """Return the Gram matrix of the rows of X with features scaled, X diag(z²) X'."""
         if squared_scale is None:
@@ -126,6 +130,10 @@ class SparseDesign:
     def quadratic_forms(self, B: Array) -> Array:
         """Return x_j'Bx_j of each feature."""
         return np.asarray(self.X.multiply(np.asarray(B @ self.X)).sum(axis=0)).ravel()
+
+    def column(self, j: int) -> Array:
+        """Return a feature."""
+        return np.asarray(self.X[:, [j]].toarray()).ravel()
 
     def gram(self, squared_scale: Array | None) -> Array:
         """Return the Gram matrix of the rows of X with features scaled, without their densification."""

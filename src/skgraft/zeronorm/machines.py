@@ -202,7 +202,8 @@ def softened(bands: Sequence[Bands], design: Design) -> list[Bands]:
 def prefers_primal(design: Design, bands: Sequence[Bands]) -> bool:
     """Say whether machines on these features are solved by Newton's method rather than from a Gram matrix."""
     if not all((each.ridge > 0.0).all() for each in bands):
-        return False
+        limited = all(np.isfinite(each.upper).all() and not each.ridge.any() for each in bands)
+        return limited and design.n_features < DUAL_SHARE * design.n_rows and design.n_features <= DIRECT_FEATURES
     if design.is_sparse:
         return design.n_rows > SPARSE_DUAL_ROWS
     return design.n_features < DUAL_SHARE * design.n_rows or design.n_rows > DUAL_ROWS
