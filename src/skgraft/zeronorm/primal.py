@@ -36,6 +36,7 @@ CG_STEPS = 500
 #: The ridge of proximal-point steps times the mean limit of β, that is, how wide the rounded corner of the hinge is in
 #: units of the margin: of the first step from nothing, by which factor it falls, and the least.
 WIDE, NARROWER, NARROW = 1.0, 0.1, 1e-4
+NARROWEST = 1e-9  # it falls below the least where that is too slow, but not below this
 WARM = 1e-2  # the first from a solution nearby
 PROXIMAL_STEPS = 60
 
@@ -120,10 +121,11 @@ class Primal:
             beta = self._dual(f)
             violation = level * float(np.abs(beta - self._beta).max()) + solution.violation
             self._beta = beta
-            if violation <= tol or (self._width == NARROW and violation > 0.5 * before):
+            if violation <= tol or self._width < NARROWEST:
                 break
+            slow = self._width <= NARROW and violation > 0.1 * before
             before = violation
-            self._width = max(NARROWER * self._width, NARROW)
+            self._width = NARROWER * self._width if slow else max(NARROWER * self._width, min(NARROW, self._width))
         self._width = WARM
         slack = np.maximum(np.maximum(machine.lower - f, f - machine.higher), 0.0)
         return PrimalSolution(self.weights, self.intercept, violation, slack, steps)
