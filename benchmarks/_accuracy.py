@@ -8,8 +8,8 @@ import numpy as np
 
 from benchmarks._peers import estimator
 from benchmarks._problems import Model, Problem
-from skgraft.grafting.linear import LinearModel
-from skgraft.grafting.optimality import certify
+from skgraft.grafting.linear.model import LinearModel
+from skgraft.grafting.linear.optimality import certify
 
 GAP = 1e-6  # the common accuracy: duality gap over the objective at zero
 

@@ -127,8 +127,9 @@ def connections(n: int, *, trees: int = 30) -> Problem:
     Categories are columns of zeros and ones, as in the paper.  Repeated rows bring no new information: this is a
     problem of size, not of accuracy.
     """
+    from papers.data import read_kddcup99
+
     from benchmarks._problems import data_folder
-    from skgraft.datasets import read_kddcup99
 
     train, test = read_kddcup99(data_folder()).one_hot().split()
     normal = (train.target_names or []).index("normal")

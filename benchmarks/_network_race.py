@@ -191,12 +191,12 @@ def render_numbers(rows: Sequence[Outcome]) -> str:
 
 def digits(instances: int, note: Callable[[str], None]) -> list[Outcome]:
     """Return, for splits of ten-class sets with 1,000 training rows, errors of networks and of a forest."""
+    from papers.data import read_mfeat
     from sklearn.datasets import load_digits
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.model_selection import train_test_split
 
     from skgraft import MLPGraftClassifier
-    from skgraft.datasets import read_mfeat
 
     sets = {"digits": load_digits(return_X_y=True)}
     try:

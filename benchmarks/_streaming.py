@@ -21,12 +21,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from papers.data import read_colon, read_leukemia, read_lymphoma, read_pcmac
 
 from benchmarks import _table
 from benchmarks._fresh import KEEP_ONE_THREAD, peak_of
 from benchmarks._growth import exponent
 from skgraft import GraftClassifier, StreamGraftClassifier, l1_max
-from skgraft.datasets import column_blocks, read_colon, read_leukemia, read_lymphoma, read_pcmac
+from skgraft.datasets import column_blocks
 
 SECTIONS = ("growth", "gap")
 ROWS = 2_000

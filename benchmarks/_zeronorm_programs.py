@@ -122,8 +122,8 @@ def solve_ours(problem: Problem, machine: Machine) -> tuple[float, float, int]:
     """Return our seconds, the optimum and the number of features."""
     from skgraft import L1SVC
     from skgraft.matrix import make_columns
+    from skgraft.svm.margins import two_classes
     from skgraft.zeronorm.column_generation import Controls, fit_program
-    from skgraft.zeronorm.margins import two_classes
     from skgraft.zeronorm.programs import Program
 
     start = time.process_time()

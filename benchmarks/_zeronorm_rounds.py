@@ -36,7 +36,7 @@ class Case:
 
 def lymphoma() -> tuple[Any, Any]:
     """Return the lymphoma data, malignant against the rest, standardised."""
-    from skgraft.datasets import read_lymphoma
+    from papers.data import read_lymphoma
 
     data = read_lymphoma(data_folder(), malignant=66)
     return _problems.standardized(np.asarray(data.data, dtype=np.float64)), np.asarray(data.target)

@@ -44,7 +44,7 @@ numpydoc_xref_param_type = False
 numpydoc_validation_checks = {"GL06", "GL07", "GL08", "PR01", "PR02", "RT01", "SS01", "YD01"}
 numpydoc_validation_exclude = {
     # dataclasses: their fields are listed as attributes, not as parameters
-    r"\.(GraftPath|PathPoint|GBFSPath|Tree|Certificate|History|Record|SelectionProblem|RealData)$",
+    r"\.(GraftPath|PathPoint|GBFSPath|Tree|Certificate|History|Record|SelectionProblem)$",
 }
 
 # --- examples ---

@@ -15,7 +15,7 @@ from papers._gbfs.problems import MAKERS, Problem, lightened, load_problems
 from papers._gbfs.quality import Quality, run_quality
 from papers._storage import Section, as_json, merged, some_of, stored
 from papers._tables import Table
-from skgraft.datasets import read_colon
+from papers.data import read_colon
 
 RESULTS = Path(__file__).parent / "results"
 EXPERIMENTS = ("toy", "bags", "curves", "connections", "quality")

@@ -16,8 +16,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 
 from papers._gbfs import paper
+from papers.data import RealData
 from skgraft import GBFSClassifier, GraftClassifier, l1_max
-from skgraft.datasets import RealData
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]

@@ -8,16 +8,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from papers._gbfs import paper
-from skgraft.datasets import (
-    RealData,
-    read_a9a,
-    read_isolet,
-    read_kddcup99,
-    read_mnist,
-    read_pcmac,
-    read_spambase,
-    read_usps,
-)
+from papers.data import RealData, read_a9a, read_isolet, read_kddcup99, read_mnist, read_pcmac, read_spambase, read_usps
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-from skgraft.datasets import RealData, SelectionProblem, make_threshold_max, read_arrhythmia, read_mfeat
+from papers.data import RealData, read_arrhythmia, read_mfeat
+from skgraft.datasets import SelectionProblem, make_threshold_max
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]

@@ -14,8 +14,8 @@ from sklearn.model_selection import StratifiedKFold
 
 from papers._zero_norm.machines import HARD, Array, Indices, Split, machine
 from papers._zero_norm.methods import METHODS
+from papers.data import read_leukemia
 from skgraft import l1_svc_path
-from skgraft.datasets import read_leukemia
 
 RANKING, ELIMINATION, L1 = "2-norm SVM, univariate ranking", "2-norm SVM, RFE", "1-norm SVM"
 SIZES = (*range(1, 11), 12, 15, 17, 20, 22, 25, 28, 31, 35, 40, 50, 60)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.zeronorm.dual import solve_dual
+from skgraft.svm.dual import solve_dual
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -11,7 +11,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from papers._zero_norm import paper
 from papers._zero_norm.machines import Array, Split, linear_error
 from papers._zero_norm.methods import METHODS
-from skgraft.datasets import read_colon, read_lymphoma
+from papers.data import read_colon, read_lymphoma
 
 # What the paper leaves open is varied: the first of each is the one of the table, chosen before anything was run. The
 # others have fewer splits, and no R2W2, which takes longer than all other methods together.

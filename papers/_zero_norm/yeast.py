@@ -10,8 +10,8 @@ from sklearn.model_selection import StratifiedKFold
 
 from papers._zero_norm import paper
 from papers._zero_norm.machines import HARD, Indices, Split, linear_errors_of_classes
+from papers.data import RealData, read_brown_yeast
 from skgraft import AROMClassifier, RFESelector
-from skgraft.datasets import RealData, read_brown_yeast
 
 JOINT, AGAINST_REST, RFE = "AROM M-SVM", "AROM 1vsR-SVM", "RFE 1vsR-SVM"
 METHODS = (JOINT, AGAINST_REST, RFE)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
         GraftPath,
         GraftRegressor,
         GraftRegressorCV,
-        History,
         MLPGraftClassifier,
         MLPGraftRegressor,
         StreamGraftClassifier,
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     )
     from skgraft.ranking import R2W2Selector, RFESelector, fisher_score
     from skgraft.report import NetworkDisplay
+    from skgraft.run import History
     from skgraft.zeronorm import L1SVC, AROMClassifier, AROMRegressor, FSVClassifier, KernelAROMClassifier, l1_svc_path
 
 __version__ = "0.1.0"
@@ -83,7 +83,7 @@ _HOME = {
     "GraftPath": "skgraft.grafting",
     "GraftRegressor": "skgraft.grafting",
     "GraftRegressorCV": "skgraft.grafting",
-    "History": "skgraft.grafting",
+    "History": "skgraft.run",
     "MLPGraftClassifier": "skgraft.grafting",
     "MLPGraftRegressor": "skgraft.grafting",
     "NetworkDisplay": "skgraft.report",

@@ -30,7 +30,7 @@ def test_gradients_are_those_of_the_losses(loss):
     f = 2.0 * rng(0).normal(size=(k, n))
     s = rng(1).uniform(0.5, 2.0, n)
     y = {"logistic": rng(2).integers(0, 2, n), "multinomial": rng(2).integers(0, 3, n)}.get(loss, rng(2).poisson(2, n))
-    task = Task(loss, y.astype(float), s, k, delta=0.7)
+    task = Task(make_loss(loss, delta=0.7), y.astype(float), s, k)
     g, h = task.room()
     value = task.derivatives(f, g, h, ALONE)
     if task.curvature_scale is not None:

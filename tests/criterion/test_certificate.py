@@ -10,12 +10,13 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
 from skgraft import GraftClassifier, GraftRegressor
-from skgraft.criterion import LOSSES, make_loss, resolve_prices
-from skgraft.grafting.fit import Controls, fit_linear
-from skgraft.grafting.newton import Target, fit_intercept
-from skgraft.grafting.optimality import certify, model_scores
-from skgraft.grafting.problem import LinearProblem
+from skgraft.criterion import LOSSES, make_loss
+from skgraft.grafting.linear.fit import Controls, fit_linear
+from skgraft.grafting.linear.newton import Target, fit_intercept
+from skgraft.grafting.linear.optimality import certify, model_scores
+from skgraft.grafting.linear.problem import LinearProblem
 from skgraft.matrix import make_columns
+from skgraft.prices import resolve_prices
 
 N, P = 50, 9
 BAGS = np.array([0, 0, 0, 1, 1, 2, 3, 3, 3])

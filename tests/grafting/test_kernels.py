@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import block_diag
 
 from skgraft.criterion.penalties import Penalty
-from skgraft.grafting._kernels import (
+from skgraft.grafting.linear._kernels import (
     allowed,
     combine,
     extrapolation,
@@ -24,7 +24,7 @@ from skgraft.grafting._kernels import (
     sparse_cd,
     targets_cd,
 )
-from skgraft.grafting.quadratic import minimize_gram, plain_gram_cd, search_kinks
+from skgraft.grafting.linear.quadratic import minimize_gram, plain_gram_cd, search_kinks
 
 M, N = 24, 60
 SIZES = (3, 1, 5, 2, 4, 1, 2, 6)

@@ -7,7 +7,7 @@ import pytest
 
 from skgraft.criterion.losses import make_loss
 from skgraft.criterion.penalties import Penalty
-from skgraft.grafting.lifting import minimize_lifted
+from skgraft.grafting.linear.lifting import minimize_lifted
 from skgraft.grafting.target import Target
 
 N, M = 40, 12

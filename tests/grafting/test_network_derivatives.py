@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skgraft.criterion import LOSSES, make_loss, resolve_prices
+from skgraft.criterion import LOSSES, make_loss
 from skgraft.grafting.network.candidates import closed_derivatives
 from skgraft.grafting.network.curvature import Rows, second_derivatives
 from skgraft.grafting.network.descent import Descent, evaluate, loss_gradient, penalty_of
@@ -19,6 +19,7 @@ from skgraft.grafting.network.wiring import Network, add_unit, connect, fully_co
 from skgraft.grafting.orthant import pseudo_gradient
 from skgraft.grafting.target import Target
 from skgraft.matrix import make_columns
+from skgraft.prices import resolve_prices
 
 # loss, number of outputs, whether output weights are free
 CASES = [

@@ -35,7 +35,7 @@ def kernels(monkeypatch):
 
     def switch(*, on: bool) -> None:
         if on:
-            monkeypatch.setattr("skgraft.grafting.problem.COMPILED_CELLS", -1)
+            monkeypatch.setattr("skgraft.grafting.linear.problem.COMPILED_CELLS", -1)
             monkeypatch.setattr("skgraft.matrix.dense.COMPILED_CELLS", -1)
             monkeypatch.setattr("skgraft.matrix.sparse.COMPILED_STORED", -1)
 

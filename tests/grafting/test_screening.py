@@ -9,11 +9,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skgraft import GraftClassifier
 from skgraft.criterion.losses import LOSSES
-from skgraft.criterion.prices import resolve_prices
-from skgraft.grafting.problem import Layout, LinearProblem, make_penalty
-from skgraft.grafting.screening import ScreenedGradient
+from skgraft.grafting.linear.problem import Layout, LinearProblem, make_penalty
+from skgraft.grafting.linear.screening import ScreenedGradient
 from skgraft.grafting.target import Target
 from skgraft.matrix import make_columns
+from skgraft.prices.resolve import resolve_prices
 
 N, P, K = 60, 400, 2
 STORAGES = {"f": np.asfortranarray, "c": np.ascontiguousarray, "csc": sp.csc_matrix, "csr": sp.csr_matrix}

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from papers._gbfs import bags, boosting, connections, methods, quality, toy
 from papers._gbfs.problems import PAIRS, Budget, Problem, lightened
-
-from skgraft.datasets import RealData
+from papers.data import RealData
 
 
 @pytest.fixture(scope="module")

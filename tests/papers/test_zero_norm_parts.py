@@ -177,7 +177,7 @@ def test_few_monomials_win_where_the_target_is_sparse():
 
 
 def test_missing_values_of_yeast_are_filled_from_the_training_genes():
-    from skgraft.datasets import RealData
+    from papers.data import RealData
 
     data = RealData(np.array([[1.0], [3.0], [np.nan], [np.nan]]), np.array([0, 1, 0, 1]), ["x"])
     split = yeast.fold(data, np.array([0, 1, 2]), np.array([3]))

@@ -20,8 +20,8 @@ from skgraft.ranking import sphere
 from skgraft.ranking.kernels import Gaussian, Polynomial
 from skgraft.ranking.radius_margin import RadiusMargin
 from skgraft.ranking.sphere import RowSphere, smallest_sphere
-from skgraft.zeronorm.design import make_design
-from skgraft.zeronorm.dual import class_bands
+from skgraft.svm.design import make_design
+from skgraft.svm.dual import class_bands
 
 
 def two_classes(seed, m, n):

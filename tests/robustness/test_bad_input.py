@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from skgraft import GraftClassifier, GraftRegressor, l1_max
-from skgraft.grafting import estimators
+from skgraft.grafting.linear import estimators
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")

@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 
 from skgraft import AROMClassifier, AROMRegressor
-from skgraft.zeronorm.dual import class_bands, solve_bands
+from skgraft.svm.dual import class_bands, solve_bands
 from skgraft.zeronorm.rounds import ZERO, feature_size, largest, nonzero
 
 

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 from skgraft import FSVClassifier
-from skgraft.zeronorm.margins import all_pairs, one_against_rest, two_classes
+from skgraft.svm.margins import all_pairs, one_against_rest, two_classes
 
 from .full_program import solve_full, standardized
 

@@ -14,8 +14,8 @@ from sklearn.svm import SVC
 from skgraft import KernelAROMClassifier
 from skgraft.datasets import make_sparse_polynomial
 from skgraft.grafting.loop import Monitor
+from skgraft.svm.dual import solve_dual
 from skgraft.zeronorm import kernel as kernel_module
-from skgraft.zeronorm.dual import solve_dual
 from skgraft.zeronorm.kernel_rounds import Task, run_rounds
 from skgraft.zeronorm.monomials import (
     MonomialSpace,

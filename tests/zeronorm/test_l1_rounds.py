@@ -9,11 +9,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 from skgraft.matrix import make_columns
-from skgraft.zeronorm.design import make_design
+from skgraft.svm.design import make_design
+from skgraft.svm.machines import InseparableError
+from skgraft.svm.margins import all_pairs, one_against_rest, tube, two_classes
 from skgraft.zeronorm.l1_rounds import L1Machine, ScaledColumns, l1_rounds
 from skgraft.zeronorm.l2_rounds import RoundControls
-from skgraft.zeronorm.machines import InseparableError
-from skgraft.zeronorm.margins import all_pairs, one_against_rest, tube, two_classes
 from skgraft.zeronorm.rounds import EPSILON, feature_size
 
 from .full_program import solve_full, standardized

@@ -22,9 +22,9 @@ from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skgraft import L1SVC, FSVClassifier, l1_svc_path
+from skgraft.svm.interior import solve_inside
+from skgraft.svm.margins import all_pairs, one_against_rest, two_classes
 from skgraft.zeronorm import programs
-from skgraft.zeronorm.interior import solve_inside
-from skgraft.zeronorm.margins import all_pairs, one_against_rest, two_classes
 
 from .full_program import solve_full, standardized
 

@@ -12,10 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skgraft.grafting.loop import Monitor, Settings, graft
 from skgraft.matrix import make_columns
+from skgraft.svm.machines import InseparableError
+from skgraft.svm.margins import all_pairs, one_against_rest, tube, two_classes
+from skgraft.svm.master import Master, ProgramError
 from skgraft.zeronorm.column_generation import Controls, conclude, fit_program, grow
-from skgraft.zeronorm.machines import InseparableError
-from skgraft.zeronorm.margins import all_pairs, one_against_rest, tube, two_classes
-from skgraft.zeronorm.master import Master, ProgramError
 from skgraft.zeronorm.programs import Program, ProgramModel, _middle
 
 from .full_program import constraints, solve_full, standardized

@@ -20,8 +20,8 @@ from skgraft.boosting.growth.rows import pieces_of
 from skgraft.boosting.losses import Task, quantise_gradients
 from skgraft.boosting.market import Market, Purchase
 from skgraft.boosting.tree import Tree, make_tree
-from skgraft.grafting.history import History, Record
 from skgraft.matrix.threads import Crew
+from skgraft.run.history import History, Record
 
 Array = NDArray[np.float64]
 
@@ -101,7 +101,9 @@ def root_gains(problem: Problem) -> Array:
     g, h = task.room()
     task.derivatives(scores, g, h, problem.crew)
     each = [
-        problem.grower.root_gains(quantise_gradients(g[k], problem.weights, task.largest_gradient, problem.crew), k)
+        problem.grower.root_gains(
+            quantise_gradients(g[k], problem.weights, task.loss.largest_derivative, problem.crew), k
+        )
         for k in range(task.n_outputs)
     ]
     return np.asarray(np.max(each, axis=0))
@@ -189,7 +191,7 @@ class _Booster:
 
     def _grow(self, t: int, k: int, pool: NDArray[np.bool_] | None) -> Grown:
         problem = self._problem
-        largest = problem.task.largest_gradient
+        largest = problem.task.loss.largest_derivative
         gradients = quantise_gradients(self._g[k], problem.weights, largest, problem.crew, self._z)
         grown = problem.grower.grow(gradients, self._market, (t, k), pool)
         explorer = self._ensemble.explorer

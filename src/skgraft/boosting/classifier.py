@@ -11,8 +11,9 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
 
 from skgraft.boosting.selector import CONSTRAINTS, BoostedSelector
-from skgraft.grafting.class_scores import ClassProbabilities, class_probabilities, one_or_all
-from skgraft.grafting.encoding import read_classes
+from skgraft.criterion import resolve_loss
+from skgraft.estimator.class_scores import ClassProbabilities, one_or_all
+from skgraft.tables.targets import read_classes
 
 Array = NDArray[np.float64]
 
@@ -245,14 +246,14 @@ class GBFSClassifier(ClassProbabilities, BoostedSelector):
         self._fit(X, y, sample_weight, (X_val, y_val, sample_weight_val))
         return self
 
-    def _encode(self, y: Any, weight: Array) -> tuple[Array, Array, str, int]:
+    def _encode(self, y: Any, weight: Array) -> tuple[Array, Array, int]:
         classes, codes, weight = read_classes(y, weight, self.class_weight)
         if self.warm_start and hasattr(self, "_resume") and not np.array_equal(self.classes_, classes):
             msg = f"warm_start=True goes on with the classes {list(self.classes_)}, but y holds {list(classes)}"
             raise ValueError(msg)
         self.classes_: NDArray[Any] = classes
-        binary = classes.size == 2
-        return codes.astype(np.float64), weight, "logistic" if binary else "multinomial", 1 if binary else classes.size
+        self._loss = resolve_loss("auto", "classes", n_classes=classes.size)
+        return codes.astype(np.float64), weight, 1 if classes.size == 2 else classes.size
 
     def _encode_new(self, y: Any) -> Array:
         y = np.asarray(y)
@@ -308,4 +309,4 @@ class GBFSClassifier(ClassProbabilities, BoostedSelector):
             As from :meth:`predict_proba`.
         """
         for scores in self._staged_scores(X):
-            yield class_probabilities(one_or_all(scores), self.loss_)
+            yield self._loss.probabilities(one_or_all(scores))

@@ -5,6 +5,7 @@ The losses themselves are those of :mod:`skgraft.criterion.losses`; here are the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,28 +15,25 @@ from numpy.typing import NDArray
 
 from skgraft.boosting.growth import Gradients, Weights
 from skgraft.boosting.growth.rows import PIECE
-from skgraft.criterion.losses import make_loss
+from skgraft.criterion import Huber, Logistic, Loss, Multinomial, Poisson, Squared
 from skgraft.matrix.threads import Crew
 
 Array = NDArray[np.float64]
 
 LONGEST_STEP = 4.0  # of a score inside an exponential, before the learning rate
 
-_HAS_EXPONENTIAL = {"logistic", "multinomial", "poisson"}
-
 
 @dataclass(frozen=True, eq=False)
 class Task:
     """What is to be learned: targets, weights and the loss.
 
-    ``y`` is 0 or 1 for ``logistic``, the number of the class for ``multinomial``, and else the target.
+    ``y`` is the number of the class, 0 or 1 where there are two, or else the target.
     """
 
-    loss: str
+    loss: Loss
     y: Array
     weight: Array
     n_outputs: int
-    delta: float = 1.35
 
     @cached_property
     def total_weight(self) -> float:
@@ -46,14 +44,10 @@ class Task:
         """Return the best constant scores: the prior."""
         share = self.weight / self.weight.max()
         share /= share.sum()
-        loss = make_loss(self.loss, delta=self.delta)
-        if self.loss == "logistic":
-            y = np.where(self.y > 0.5, 1.0, -1.0)[:, None]
-        elif self.loss == "multinomial":
+        if self.loss.coupled:
             return _log_priors(self.y, share, self.n_outputs)
-        else:
-            y = self.y[:, None]
-        return np.asarray(loss.start(y, share))
+        y = np.where(self.y > 0.5, 1.0, -1.0) if self.loss.margin else self.y
+        return np.asarray(self.loss.start(y[:, None], share))
 
     @property
     def curvature_scale(self) -> float | None:
@@ -61,9 +55,9 @@ class Task:
 
         That of several classes carries Friedman's factor K/(K - 1), since all scores of a row move at once.
         """
-        if self.loss == "multinomial":
+        if self.loss.coupled:
             return self.n_outputs / (self.n_outputs - 1.0)
-        return 1.0 if self.loss == "logistic" else None
+        return 1.0 if self.loss.margin else None
 
     def room(self) -> tuple[Array, Array]:
         """Return arrays for gradients and curvatures, (n_outputs, n_rows); none for those that gradients tell."""
@@ -89,30 +83,21 @@ class Task:
 
     def _loss(self, scores: Array, g: Array, h: Array, first: int, last: int) -> float:
         """Write the derivatives of some rows; return their loss."""
+        y, w = self._targets
+        compiled = _COMPILED.get(type(self.loss))
+        if compiled is None:
+            return _by_numpy(self.loss, scores, y, w, first, last, g, h)
         from skgraft.boosting import _kernels as kernels
 
-        y, w = self._targets
-        if self.loss == "logistic":
-            return float(kernels.logistic(scores[0], y, w, first, last, g[0]))
-        if self.loss == "multinomial":
-            return float(kernels.softmax(scores, y, w, first, last, g))
-        if self.loss == "huber":
-            return float(kernels.huber(scores[0], y, w, first, last, g[0], h[0], self.delta))
-        kernel = kernels.squared if self.loss == "squared" else kernels.poisson
-        return float(kernel(scores[0], y, w, first, last, g[0], h[0]))
+        return float(compiled(kernels, self.loss, scores, y, w, first, last, g, h))
 
     @cached_property
     def _targets(self) -> tuple[NDArray[Any], Array]:
         """Targets and weights as the kernels want them: a pass over many rows takes as long as reading them."""
-        if self.loss != "logistic":
+        if not self.loss.margin:
             return self.y, self.weight
         are_equal = bool((self.weight == self.weight[0]).all())
         return (self.y > 0.5).astype(np.uint8), self.weight[:1] if are_equal else self.weight
-
-    @property
-    def largest_gradient(self) -> float | None:
-        """A bound of the gradient that holds for all scores, None if there is none."""
-        return {"logistic": 1.0, "multinomial": 1.0, "huber": self.delta}.get(self.loss)
 
     def leaf_value(self, gradient: float, curvature: float, weight: float, leaf: str) -> float:
         """Return a leaf's step: the mean gradient (Xu et al. 2014, eq. 14) or Newton's.
@@ -120,8 +105,7 @@ class Task:
         Inside an exponential a step is at most 4, since where a class is rare Newton's has no bound.
         """
         below = weight if leaf == "gradient" else curvature
-        bounded = self.loss in _HAS_EXPONENTIAL
-        if bounded and abs(gradient) >= LONGEST_STEP * below:
+        if self.loss.exponential and abs(gradient) >= LONGEST_STEP * below:
             return float(np.sign(gradient)) * LONGEST_STEP if gradient else 0.0
         return gradient / below if below > 0.0 else 0.0
 
@@ -148,3 +132,25 @@ def quantise_gradients(
 
     crew.run(run, n, 0.3 * n)
     return Gradients(z, weights, exponent, top)
+
+
+def _by_numpy(loss: Loss, scores: Array, y: Array, w: Array, first: int, last: int, g: Array, h: Array) -> float:
+    """Write negative gradients and curvatures of a loss of numbers that has no compiled form; return the loss."""
+    rows = slice(first, last)
+    f, target = scores[0, rows, None], y[rows, None]
+    g[0, rows] = -loss.derivative(f, target)[:, 0]
+    h[0, rows] = loss.majorizer(f, target, np.ones(last - first)).diagonal[:, 0]
+    return float(w[rows] @ loss.per_sample(f, target))
+
+
+# Losses that have a compiled form, which says the same as their class; a subclass may say something else, so it is
+# looked up by the class itself.  Arguments are the kernels, the loss, then as in `_by_numpy`.
+_COMPILED: dict[type[Loss], Callable[..., float]] = {
+    Logistic: lambda kernels, _, f, y, w, first, last, g, __: kernels.logistic(f[0], y, w, first, last, g[0]),
+    Multinomial: lambda kernels, _, f, y, w, first, last, g, __: kernels.softmax(f, y, w, first, last, g),
+    Squared: lambda kernels, _, f, y, w, first, last, g, h: kernels.squared(f[0], y, w, first, last, g[0], h[0]),
+    Poisson: lambda kernels, _, f, y, w, first, last, g, h: kernels.poisson(f[0], y, w, first, last, g[0], h[0]),
+    Huber: lambda kernels, loss, f, y, w, first, last, g, h: kernels.huber(
+        f[0], y, w, first, last, g[0], h[0], loss.delta
+    ),
+}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.criterion.prices import Prices
+from skgraft.prices.resolve import Prices
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

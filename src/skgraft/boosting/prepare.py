@@ -20,6 +20,7 @@ from skgraft.boosting.bins import (
 from skgraft.boosting.boost import Problem, Validation
 from skgraft.boosting.growth import Grower, Limits, quantise_weights
 from skgraft.boosting.losses import Task
+from skgraft.criterion import Loss
 from skgraft.matrix.threads import Crew
 
 Array = NDArray[np.float64]
@@ -43,18 +44,17 @@ class Data:
         counts = self.weight > 0.0
         return self if counts.all() else self.take(counts)
 
-    def task(self, loss: str, n_outputs: int, delta: float) -> Task:
+    def task(self, loss: Loss, n_outputs: int) -> Task:
         """Return what is to be learned from the rows."""
-        return Task(loss, np.array(self.y, np.float64), np.array(self.weight, np.float64), n_outputs, delta)
+        return Task(loss, np.array(self.y, np.float64), np.array(self.weight, np.float64), n_outputs)
 
 
 @dataclass(frozen=True, eq=False)
 class Settings:
     """What a problem needs beside its data."""
 
-    loss: str
+    loss: Loss
     n_outputs: int
-    delta: float
     max_depth: int
     min_samples_leaf: int
     max_bins: int
@@ -69,7 +69,7 @@ def make_problem(
 ) -> Problem:
     """Bin the rows and get ready to grow; a given layout of the bins is used again."""
     X = data.X.tocsc() if sp.issparse(data.X) else data.X
-    task = data.task(settings.loss, settings.n_outputs, settings.delta)
+    task = data.task(settings.loss, settings.n_outputs)
     even = bool((task.weight == task.weight[0]).all())
     if layout is None:
         weight = None if even else task.weight
@@ -91,7 +91,7 @@ def make_problem(
         rows=rows,
         validation=None
         if validation is None
-        else Validation(validation.X, validation.task(settings.loss, settings.n_outputs, settings.delta)),
+        else Validation(validation.X, validation.task(settings.loss, settings.n_outputs)),
         names=settings.names,
         labels=settings.labels,
     )

@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skgraft.boosting.selector import CONSTRAINTS, BoostedSelector
-from skgraft.grafting.encoding import require_counts
+from skgraft.criterion import Loss, loss_facts, loss_names, resolve_loss
 
 Array = NDArray[np.float64]
 
@@ -28,7 +28,7 @@ class GBFSRegressor(RegressorMixin, BoostedSelector):
     mu, mu_scale
         What a unit of price must gain: the decrease of the whole squared error of the gradients, twice the paper's μ;
         on the absolute scale in units of the squared gradient, which is that of y² for the squared loss.
-    loss : {"squared", "huber", "poisson"}, default="squared"
+    loss : {"squared", "huber", "poisson"} or Loss, default="squared"
         ½(y - f)², Huber's function of y - f, or exp(f) - y·f for counts.
     delta : float, default=1.35
         Where Huber's loss turns from a square to a line, in units of y.
@@ -70,7 +70,7 @@ class GBFSRegressor(RegressorMixin, BoostedSelector):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **CONSTRAINTS,
-        "loss": [StrOptions({"squared", "huber", "poisson"})],
+        "loss": [StrOptions(loss_names("numbers", besides=())), Loss],
         "delta": [Interval(Real, 0, None, closed="neither")],
     }
 
@@ -79,7 +79,7 @@ class GBFSRegressor(RegressorMixin, BoostedSelector):
         *,
         mu: float = 0.05,
         mu_scale: str = "relative",
-        loss: str = "squared",
+        loss: str | Loss = "squared",
         delta: float = 1.35,
         n_trees: int = 100,
         learning_rate: float = 0.1,
@@ -167,17 +167,17 @@ class GBFSRegressor(RegressorMixin, BoostedSelector):
         self._fit(X, y, sample_weight, (X_val, y_val, sample_weight_val))
         return self
 
-    def _encode(self, y: Any, weight: Array) -> tuple[Array, Array, str, int]:
-        if self.loss == "poisson":
-            require_counts(y, weight)
-        return np.asarray(y, np.float64), weight, self.loss, 1
+    def _encode(self, y: Any, weight: Array) -> tuple[Array, Array, int]:
+        self._loss = resolve_loss(self.loss, "numbers", delta=float(self.delta))
+        self._loss.require_target(y, weight)
+        return np.asarray(y, np.float64), weight, 1
 
     def _encode_new(self, y: Any) -> Array:
         return np.asarray(y, np.float64)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = self.loss == "poisson"
+        tags.target_tags.positive_only = loss_facts(self.loss).positive_target
         return tags
 
     def predict(self, X: Any) -> Array:
@@ -212,4 +212,4 @@ class GBFSRegressor(RegressorMixin, BoostedSelector):
             yield self._means(scores)
 
     def _means(self, scores: Array) -> Array:
-        return np.exp(scores[:, 0]) if self.loss_ == "poisson" else scores[:, 0]
+        return self._loss.response(scores[:, 0])

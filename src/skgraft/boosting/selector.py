@@ -21,10 +21,10 @@ from skgraft.boosting.boost import Controls, Ensemble, Problem, boost, empty_ens
 from skgraft.boosting.explore import Explorer
 from skgraft.boosting.market import Market
 from skgraft.boosting.prepare import Data, Settings, hold_out, make_problem
-from skgraft.criterion.prices import resolve_prices
-from skgraft.matrix.categories import CategoryCoder, find_categories
-from skgraft.matrix.table import read_new, read_training, sample_weights
 from skgraft.matrix.threads import Crew, crew
+from skgraft.prices.resolve import resolve_prices
+from skgraft.tables.categories import CategoryCoder, find_categories
+from skgraft.tables.table import read_new, read_training, sample_weights
 
 Array = NDArray[np.float64]
 
@@ -85,8 +85,8 @@ class BoostedSelector(SelectorMixin, BaseEstimator):
 
     # --- what classes and numbers do differently ---
 
-    def _encode(self, y: Any, weight: Array) -> tuple[Array, Array, str, int]:
-        """Return targets as numbers, weights, the loss and the number of outputs."""
+    def _encode(self, y: Any, weight: Array) -> tuple[Array, Array, int]:
+        """Return targets as numbers, weights and the number of outputs; sets the loss."""
         raise NotImplementedError
 
     def _encode_new(self, y: Any) -> Array:
@@ -114,17 +114,16 @@ class BoostedSelector(SelectorMixin, BaseEstimator):
         if categories.is_categorical.size != X.shape[1]:
             categories = CategoryCoder(np.zeros(X.shape[1], bool), {})
         self._categories = categories
-        target, weight, loss, n_outputs = self._encode(y, sample_weights(sample_weight, X))
-        self.loss_ = loss
+        target, weight, n_outputs = self._encode(y, sample_weights(sample_weight, X))
+        self.loss_ = self._loss.name
         names = getattr(self, "feature_names_in_", None)
         market = self._market(X.shape[1], names)
         data = Data(X, target, weight).without_weightless()
         data, judge = self._split(data, validation)
         self._warn_of_light_rows(data)
         settings = Settings(
-            loss=loss,
+            loss=self._loss,
             n_outputs=n_outputs,
-            delta=float(getattr(self, "delta", 1.35)),
             max_depth=self.max_depth,
             min_samples_leaf=self.min_samples_leaf,
             max_bins=self.max_bins,

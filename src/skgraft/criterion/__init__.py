@@ -1,22 +1,40 @@
-"""The criterion (Perkins et al. 2003, eq. 7) and nothing else: losses, penalties, prices, certificates."""
+"""The criterion (Perkins et al. 2003, eq. 7) and nothing else: losses, penalties, certificates."""
 
 from __future__ import annotations
 
 from skgraft.criterion.certificate import Certificate, duality_gap
-from skgraft.criterion.losses import LOSSES, Curvature, Loss, make_loss
+from skgraft.criterion.losses import (
+    LOSSES,
+    Curvature,
+    Huber,
+    Logistic,
+    Loss,
+    Multinomial,
+    Poisson,
+    Squared,
+    SquaredHinge,
+    loss_facts,
+    loss_names,
+    make_loss,
+    resolve_loss,
+)
 from skgraft.criterion.penalties import Penalty
-from skgraft.criterion.prices import Bags, Prices, resolve_penalty_weights, resolve_prices
 
 __all__ = [
     "LOSSES",
-    "Bags",
     "Certificate",
     "Curvature",
+    "Huber",
+    "Logistic",
     "Loss",
+    "Multinomial",
     "Penalty",
-    "Prices",
+    "Poisson",
+    "Squared",
+    "SquaredHinge",
     "duality_gap",
+    "loss_facts",
+    "loss_names",
     "make_loss",
-    "resolve_penalty_weights",
-    "resolve_prices",
+    "resolve_loss",
 ]

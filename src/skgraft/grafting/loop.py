@@ -15,7 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.grafting.history import History, Record
+from skgraft.run.history import History, Record
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

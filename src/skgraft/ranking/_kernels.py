@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from skgraft.zeronorm._kernels import dot, pivot, scores, solve_factored, turned
+from skgraft.svm._kernels import dot, pivot, scores, solve_factored, turned
 
 DONE = 0
 STUCK = 1  # pivoting did not get there: the caller solves this step and calls again

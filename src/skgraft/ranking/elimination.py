@@ -13,10 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skgraft.grafting.loop import Monitor, Stop
 from skgraft.ranking.kernels import Kernel, gram
-from skgraft.zeronorm.active_set import active_set
-from skgraft.zeronorm.design import DenseDesign, Design
-from skgraft.zeronorm.dual import BLOCK_SWAPS, Bands, State, initial_state, solve_bands
-from skgraft.zeronorm.machines import (
+from skgraft.svm.active_set import active_set
+from skgraft.svm.design import DenseDesign, Design
+from skgraft.svm.dual import BLOCK_SWAPS, Bands, State, initial_state, solve_bands
+from skgraft.svm.machines import (
     INSEPARABLE,
     IndependentMachines,
     InseparableError,

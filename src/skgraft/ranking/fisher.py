@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from skgraft.matrix.table import read_training, sample_weights
+from skgraft.tables.table import read_training, sample_weights
 
 Array = NDArray[np.float64]
 

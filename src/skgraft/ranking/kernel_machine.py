@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from skgraft.estimator.linear_selector import LinearSelectingClassifier
 from skgraft.matrix import DenseColumns, SparseColumns
-from skgraft.matrix.table import read_new
 from skgraft.ranking.kernels import Kernel, gram, make_kernel
-from skgraft.zeronorm.design import Design
-from skgraft.zeronorm.dual import Bands, solve_bands
-from skgraft.zeronorm.linear_selector import LinearSelectingClassifier
+from skgraft.svm.design import Design
+from skgraft.svm.dual import Bands, solve_bands
+from skgraft.tables.table import read_new
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

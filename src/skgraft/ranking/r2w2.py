@@ -12,16 +12,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skgraft.criterion import Certificate
-from skgraft.grafting.history import History
 from skgraft.grafting.loop import Monitor
-from skgraft.grafting.threads import threads
 from skgraft.matrix import DenseColumns, SparseColumns
 from skgraft.ranking.elimination import default_number
 from skgraft.ranking.kernel_machine import KERNEL_CONSTRAINTS, KernelSelectingClassifier
 from skgraft.ranking.radius_margin import Descent, descend
-from skgraft.zeronorm.design import Design, make_design
-from skgraft.zeronorm.dual import Bands, class_bands
-from skgraft.zeronorm.machines import IndependentMachines, InseparableError, softened
+from skgraft.run.history import History
+from skgraft.run.threads import threads
+from skgraft.svm.design import Design, make_design
+from skgraft.svm.dual import Bands, class_bands
+from skgraft.svm.machines import IndependentMachines, InseparableError, softened
 
 
 class R2W2Selector(KernelSelectingClassifier):

@@ -21,9 +21,9 @@ from sklearn.exceptions import ConvergenceWarning
 from skgraft.grafting.loop import Monitor, Stop
 from skgraft.ranking.kernels import Kernel, gram
 from skgraft.ranking.sphere import RowSphere, smallest_sphere
-from skgraft.zeronorm.design import Design
-from skgraft.zeronorm.dual import Bands, initial_state, solve_bands
-from skgraft.zeronorm.machines import INSEPARABLE, IndependentMachines, InseparableError, prefers_primal
+from skgraft.svm.design import Design
+from skgraft.svm.dual import Bands, initial_state, solve_bands
+from skgraft.svm.machines import INSEPARABLE, IndependentMachines, InseparableError, prefers_primal
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

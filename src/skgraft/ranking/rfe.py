@@ -13,14 +13,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from skgraft.criterion import Certificate
-from skgraft.grafting.history import History
 from skgraft.grafting.loop import Monitor
-from skgraft.grafting.threads import threads
 from skgraft.ranking.elimination import Elimination, default_number, eliminate
 from skgraft.ranking.kernel_machine import KERNEL_CONSTRAINTS, KernelSelectingClassifier
-from skgraft.zeronorm.design import make_design
-from skgraft.zeronorm.dual import Bands, class_bands
-from skgraft.zeronorm.machines import InseparableError, softened
+from skgraft.run.history import History
+from skgraft.run.threads import threads
+from skgraft.svm.design import make_design
+from skgraft.svm.dual import Bands, class_bands
+from skgraft.svm.machines import InseparableError, softened
 
 Array = NDArray[np.float64]
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 
-from skgraft.zeronorm.dual import Swaps
-from skgraft.zeronorm.machines import gram_of
+from skgraft.svm.dual import Swaps
+from skgraft.svm.machines import gram_of
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -10,10 +10,10 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skgraft.criterion import Certificate
-from skgraft.grafting.threads import threads
+from skgraft.estimator.linear_selector import LinearSelectingClassifier, LinearSelector
+from skgraft.run.threads import threads
 from skgraft.zeronorm.arom_rounds import Columns, class_rounds
 from skgraft.zeronorm.l2_rounds import RoundControls
-from skgraft.zeronorm.linear_selector import LinearSelectingClassifier, LinearSelector
 from skgraft.zeronorm.rounds import Rounds
 
 CONSTRAINTS: dict[str, Any] = {

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 
-from skgraft.grafting.threads import threads
-from skgraft.matrix.table import read_training, require_finite, sample_weights
+from skgraft.run.threads import threads
+from skgraft.tables.table import read_training, require_finite, sample_weights
 from skgraft.zeronorm.arom import CONSTRAINTS, RoundsEstimator
 from skgraft.zeronorm.arom_rounds import tube_rounds
 

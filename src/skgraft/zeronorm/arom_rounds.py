@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.grafting.history import History
 from skgraft.matrix import DenseColumns, SparseColumns
-from skgraft.zeronorm.dual import Bands, class_bands
-from skgraft.zeronorm.joint import JointMachine
+from skgraft.run.history import History
+from skgraft.svm.dual import Bands, class_bands
+from skgraft.svm.joint import JointMachine
+from skgraft.svm.machines import IndependentMachines, InseparableError
+from skgraft.svm.margins import all_pairs, one_against_rest, tube, two_classes
 from skgraft.zeronorm.l2_rounds import RoundControls, l2_rounds, retrained
-from skgraft.zeronorm.machines import IndependentMachines, InseparableError
-from skgraft.zeronorm.margins import all_pairs, one_against_rest, tube, two_classes
 from skgraft.zeronorm.rounds import Rounds, feature_size, largest
 
 Array = NDArray[np.float64]

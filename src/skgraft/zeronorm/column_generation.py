@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from skgraft.criterion.certificate import Certificate
-from skgraft.grafting.history import History, Record
 from skgraft.grafting.loop import Monitor, Settings, Stop, graft
-from skgraft.zeronorm.machines import InseparableError
+from skgraft.run.history import History, Record
+from skgraft.svm.machines import InseparableError
 from skgraft.zeronorm.programs import Program, ProgramModel
 
 Array = NDArray[np.float64]

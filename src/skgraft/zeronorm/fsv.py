@@ -11,11 +11,11 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skgraft.criterion.certificate import Certificate
-from skgraft.grafting.threads import threads
+from skgraft.run.threads import threads
+from skgraft.svm.machines import InseparableError
 from skgraft.zeronorm.fsv_rounds import fsv_rounds
 from skgraft.zeronorm.l1_svc import ProgramClassifier, class_margins
 from skgraft.zeronorm.l2_rounds import RoundControls
-from skgraft.zeronorm.machines import InseparableError
 
 Array = NDArray[np.float64]
 

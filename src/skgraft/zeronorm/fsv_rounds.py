@@ -19,12 +19,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skgraft.grafting.loop import Monitor, Stop
 from skgraft.matrix import DenseColumns, SparseColumns
+from skgraft.svm.design import DenseDesign, Design, SparseDesign
+from skgraft.svm.machines import MachineSolution
+from skgraft.svm.margins import Margins
 from skgraft.zeronorm.column_generation import Controls, check, grow
-from skgraft.zeronorm.design import DenseDesign, Design, SparseDesign
 from skgraft.zeronorm.l1_rounds import STEPS, L1Machine
 from skgraft.zeronorm.l2_rounds import RoundControls
-from skgraft.zeronorm.machines import MachineSolution
-from skgraft.zeronorm.margins import Margins
 from skgraft.zeronorm.programs import Program, ProgramModel
 from skgraft.zeronorm.rounds import Rounds, feature_size, largest, nonzero
 

@@ -17,11 +17,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skgraft.criterion.certificate import Certificate
+from skgraft.estimator.linear_selector import LinearSelectingClassifier
 from skgraft.grafting.loop import Monitor
-from skgraft.matrix.table import read_new, require_finite
+from skgraft.svm.machines import InseparableError
+from skgraft.tables.table import read_new, require_finite
 from skgraft.zeronorm.kernel_rounds import KernelRounds, Space, Task, run_rounds
-from skgraft.zeronorm.linear_selector import LinearSelectingClassifier
-from skgraft.zeronorm.machines import InseparableError
 from skgraft.zeronorm.monomials import ABSENT, Monomial, MonomialSpace, count_entries, count_monomials, monomial_names
 from skgraft.zeronorm.span import SpanSpace
 

@@ -8,9 +8,9 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.grafting.history import History
 from skgraft.grafting.loop import Monitor, Stop
-from skgraft.zeronorm.machines import InseparableError
+from skgraft.run.history import History
+from skgraft.svm.machines import InseparableError
 
 Array = NDArray[np.float64]
 

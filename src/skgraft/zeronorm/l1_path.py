@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skgraft.grafting.linear.path import GraftPath, PathPoint, falling
 from skgraft.grafting.loop import Monitor
-from skgraft.grafting.path import GraftPath, PathPoint, falling
-from skgraft.grafting.threads import threads
 from skgraft.matrix import DenseColumns, SparseColumns
+from skgraft.run.threads import threads
 from skgraft.zeronorm.column_generation import Controls, ProgramFit, conclude, grow
 from skgraft.zeronorm.l1_svc import L1SVC
 from skgraft.zeronorm.programs import ProgramModel

@@ -23,11 +23,11 @@ from scipy import sparse
 
 from skgraft.grafting.loop import Monitor
 from skgraft.matrix import DenseBlock, DenseColumns, SparseBlock, SparseColumns
+from skgraft.svm.design import DenseDesign, Design
+from skgraft.svm.machines import InseparableError, MachineSolution
+from skgraft.svm.margins import Margins
 from skgraft.zeronorm.column_generation import Controls, check, grow
-from skgraft.zeronorm.design import DenseDesign, Design
 from skgraft.zeronorm.l2_rounds import RoundControls, l2_rounds
-from skgraft.zeronorm.machines import InseparableError, MachineSolution
-from skgraft.zeronorm.margins import Margins
 from skgraft.zeronorm.programs import Program, ProgramModel
 from skgraft.zeronorm.rounds import EPSILON, ZERO, Rounds
 
@@ -68,7 +68,7 @@ def l1_rounds(columns: DenseColumns | SparseColumns, margins: Margins, price: Ar
     >>> import numpy as np
     >>> from skgraft.matrix import make_columns
     >>> from skgraft.zeronorm.l2_rounds import RoundControls
-    >>> from skgraft.zeronorm.margins import two_classes
+    >>> from skgraft.svm.margins import two_classes
     >>> X = np.array([[1.0, 2.0], [2.0, 1.0], [-1.0, -2.0], [-2.0, -1.0]])
     >>> columns = make_columns(X, np.full(4, 0.25), center=True, standardize=False)
     >>> margins = two_classes(np.array([1.0, 1.0, -1.0, -1.0]))

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skgraft.criterion.prices import resolve_features, resolve_penalty_weights
-from skgraft.grafting.threads import threads
+from skgraft.estimator.linear_selector import LinearSelectingClassifier
 from skgraft.matrix import DenseColumns, SparseColumns
+from skgraft.prices.resolve import resolve_features, resolve_penalty_weights
+from skgraft.run.threads import threads
+from skgraft.svm.margins import Margins, all_pairs, one_against_rest
 from skgraft.zeronorm.column_generation import Controls, ProgramFit, fit_program
-from skgraft.zeronorm.linear_selector import LinearSelectingClassifier
-from skgraft.zeronorm.margins import Margins, all_pairs, one_against_rest
 from skgraft.zeronorm.programs import Program
 
 Array = NDArray[np.float64]

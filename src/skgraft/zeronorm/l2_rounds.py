@@ -21,8 +21,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skgraft.grafting.loop import Monitor, Stop
 from skgraft.matrix import DenseColumns, SparseColumns
-from skgraft.zeronorm.design import Design, first_of_each, make_design
-from skgraft.zeronorm.machines import INSEPARABLE, InseparableError, Machine, MachineSolution
+from skgraft.svm.design import Design, first_of_each, make_design
+from skgraft.svm.machines import INSEPARABLE, InseparableError, Machine, MachineSolution
 from skgraft.zeronorm.rounds import Rounds, feature_size, largest, log_criterion, nonzero
 
 Array = NDArray[np.float64]

@@ -15,10 +15,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from skgraft.zeronorm.design import DenseDesign, Design, SparseDesign
-from skgraft.zeronorm.dual import class_bands
+from skgraft.svm.design import DenseDesign, Design, SparseDesign
+from skgraft.svm.dual import class_bands
+from skgraft.svm.machines import IndependentMachines
 from skgraft.zeronorm.kernel_rounds import Solved, Task
-from skgraft.zeronorm.machines import IndependentMachines
 from skgraft.zeronorm.rounds import nonzero
 
 Array = NDArray[np.float64]

@@ -21,9 +21,9 @@ from scipy import sparse
 
 from skgraft.grafting.loop import Candidates
 from skgraft.matrix import DenseBlock, SparseBlock
-from skgraft.zeronorm.interior import solve_inside
-from skgraft.zeronorm.margins import Margins
-from skgraft.zeronorm.master import USED, Master, Rows
+from skgraft.svm.interior import solve_inside
+from skgraft.svm.margins import Margins
+from skgraft.svm.master import USED, Master, Rows
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.grafting.history import History
+from skgraft.run.history import History
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

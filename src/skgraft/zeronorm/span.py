@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpstrf
 from sklearn.utils import gen_batches
 
-from skgraft.zeronorm.dual import State, solve_dual
+from skgraft.svm.dual import State, solve_dual
 from skgraft.zeronorm.kernel_rounds import Solved, Task
 
 Array = NDArray[np.float64]

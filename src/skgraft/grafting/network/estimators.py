@@ -14,15 +14,16 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skgraft.grafting.class_scores import ClassProbabilities
-from skgraft.grafting.encoding import encode_classes, read_classes, require_counts
+from skgraft.criterion import Loss, loss_facts, loss_names, resolve_loss
+from skgraft.estimator.class_scores import ClassProbabilities
 from skgraft.grafting.loop import EFFORTS
 from skgraft.grafting.network.fit import NetworkFit, fit_network
 from skgraft.grafting.network.prepare import Given, Prepared, prepare, standardized_rows
 from skgraft.grafting.network.wiring import scores
-from skgraft.grafting.threads import threads
 from skgraft.matrix.rows import merge_rows
-from skgraft.matrix.table import read_new, read_training, sample_weights
+from skgraft.run.threads import threads
+from skgraft.tables.table import read_new, read_training, sample_weights
+from skgraft.tables.targets import read_classes
 
 Array = NDArray[np.float64]
 
@@ -169,7 +170,7 @@ class MLPGraftClassifier(ClassProbabilities, _GraftedNetwork):
     l0 : float or "auto", default="auto"
         Price of a feature (times its cost) or bag, paid once however many connections it has; ``"auto"`` is 0.005
         for two classes and 5e-4 for more.
-    loss : {"auto", "logistic", "multinomial", "squared_hinge"}, default="auto"
+    loss : {"auto", "logistic", "multinomial", "squared_hinge"} or Loss, default="auto"
         ``"auto"`` is logistic for two classes and multinomial for more.  Logistic and squared hinge treat more
         than two classes one against the rest.
     output_weights : {"auto", "unit", "free"}, default="auto"
@@ -300,7 +301,7 @@ class MLPGraftClassifier(ClassProbabilities, _GraftedNetwork):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **_CONSTRAINTS,
-        "loss": [StrOptions({"auto", "logistic", "multinomial", "squared_hinge"})],
+        "loss": [StrOptions(loss_names("classes")), Loss],
         "class_weight": [None, dict, StrOptions({"balanced"})],
     }
 
@@ -310,7 +311,7 @@ class MLPGraftClassifier(ClassProbabilities, _GraftedNetwork):
         l1: float = 1e-4,
         l2: float = 0.0,
         l0: float | str = "auto",
-        loss: str = "auto",
+        loss: str | Loss = "auto",
         output_weights: str = "auto",
         output_l2: float = 1e-3,
         connect: str = "auto",
@@ -395,9 +396,10 @@ class MLPGraftClassifier(ClassProbabilities, _GraftedNetwork):
         X, y = read_training(self, X, y)
         classes, codes, weight = read_classes(y, sample_weights(sample_weight, X), self.class_weight)
         self.classes_ = classes
-        self.loss_ = self.loss if self.loss != "auto" else ("logistic" if classes.size == 2 else "multinomial")
+        self._loss = resolve_loss(self.loss, "classes", n_classes=classes.size)
+        self.loss_ = self._loss.name
         X, codes, weight = self._arranged(X, codes, weight)
-        self._grow(Given(X, encode_classes(codes, classes.size, self.loss_), weight, self.loss_, strata=codes))
+        self._grow(Given(X, self._loss.encode(codes, classes.size), weight, self._loss, strata=codes))
         return self
 
 
@@ -414,7 +416,7 @@ class MLPGraftRegressor(RegressorMixin, _GraftedNetwork):
         Coefficient of Σ|w| over all connections.
     l2, l0
         Coefficients of the other penalties; ``l0="auto"`` is 0.005.
-    loss : {"auto", "squared", "huber", "poisson"}, default="auto"
+    loss : {"auto", "squared", "huber", "poisson"} or Loss, default="auto"
         ½(y - f)², Huber's function of y - f, or exp(f) - y·f for counts; ``"auto"`` is squared.
     delta : float, default=1.35
         Where Huber's loss turns from a square to a line, in units of y.
@@ -463,7 +465,7 @@ class MLPGraftRegressor(RegressorMixin, _GraftedNetwork):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **_CONSTRAINTS,
-        "loss": [StrOptions({"auto", "squared", "huber", "poisson"})],
+        "loss": [StrOptions(loss_names("numbers")), Loss],
         "delta": [Interval(Real, 0, None, closed="neither")],
     }
 
@@ -473,7 +475,7 @@ class MLPGraftRegressor(RegressorMixin, _GraftedNetwork):
         l1: float = 1e-3,
         l2: float = 0.0,
         l0: float | str = "auto",
-        loss: str = "auto",
+        loss: str | Loss = "auto",
         delta: float = 1.35,
         output_weights: str = "auto",
         output_l2: float = 1e-3,
@@ -557,18 +559,18 @@ class MLPGraftRegressor(RegressorMixin, _GraftedNetwork):
         """
         X, y = read_training(self, X, y)
         weight = sample_weights(sample_weight, X)
-        self.loss_ = "squared" if self.loss == "auto" else self.loss
-        if self.loss_ == "poisson":
-            require_counts(y, weight)
+        self._loss = resolve_loss(self.loss, "numbers", delta=self.delta)
+        self.loss_ = self._loss.name
+        self._loss.require_target(y, weight)
         X, y, weight = self._arranged(X, y, weight)
-        self._offset, self._unit = (0.0, 1.0) if self.loss_ == "poisson" else _moments(y, weight)
+        self._offset, self._unit = _moments(y, weight) if self._loss.scalable else (0.0, 1.0)
         target = (y - self._offset) / self._unit
-        self._grow(Given(X, target[:, None], weight, self.loss_, delta=float(self.delta) / self._unit))
+        self._grow(Given(X, target[:, None], weight, self._loss.rescaled(self._unit)))
         return self
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = self.loss == "poisson"
+        tags.target_tags.positive_only = loss_facts(self.loss).positive_target
         return tags
 
     def predict(self, X: Any) -> Array:
@@ -585,7 +587,7 @@ class MLPGraftRegressor(RegressorMixin, _GraftedNetwork):
             f(x) on the scale of y, or its exponential for ``loss="poisson"``.
         """
         found = self._scores(X)[:, 0]
-        return np.exp(found) if self.loss_ == "poisson" else self._offset + self._unit * found
+        return self._loss.response(self._offset + self._unit * found)
 
 
 def _moments(y: Array, weight: Array) -> tuple[float, float]:

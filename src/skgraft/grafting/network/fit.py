@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from skgraft.criterion.certificate import Certificate
-from skgraft.grafting.history import History, Record
 from skgraft.grafting.loop import Monitor, Settings, Stop, graft
 from skgraft.grafting.network.model import NetworkModel, Saved
 from skgraft.grafting.network.problem import NetworkProblem
 from skgraft.grafting.network.wiring import Network, scores
+from skgraft.run.history import History, Record
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

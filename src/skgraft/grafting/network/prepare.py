@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from skgraft.criterion.losses import make_loss
-from skgraft.criterion.prices import resolve_penalty_weights, resolve_prices
+from skgraft.criterion import Loss
 from skgraft.grafting.network.fit import Controls, HeldOut
 from skgraft.grafting.network.problem import NetworkProblem
 from skgraft.grafting.target import Target
 from skgraft.matrix import make_columns
+from skgraft.prices.resolve import resolve_penalty_weights, resolve_prices
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -22,9 +22,7 @@ Index = NDArray[np.intp]
 # What "auto" stands for where one connection comes in at a time, and where all of a feature or unit do.
 L0 = {"one": 0.005, "all": 5e-4}
 MOST_UNITS, UNITS_A_FEATURE = 40, 4  # where all connections of a unit come in together
-# min_gain as a share of l0: fits of numbers, and of many classes, fall by smaller steps than those of two classes,
-FLOOR = {"squared": 0.02, "huber": 0.02, "poisson": 0.02, "multinomial": 0.04, "logistic": 0.1, "squared_hinge": 0.1}
-FLOOR_ALL = 2.0  # but by larger ones where many connections come in together
+FLOOR_ALL = 2.0  # min_gain as a share of l0 where many connections come in together; else see `Loss.gain_floor`
 
 
 @dataclass(frozen=True)
@@ -34,14 +32,13 @@ class Given:
     X: Any
     y: Array
     weight: Array
-    loss: str
-    delta: float = 1.35
+    loss: Loss
     strata: Index | None = None
 
     def take(self, rows: Index) -> Given:
         """Return some of the rows."""
         strata = None if self.strata is None else self.strata[rows]
-        return Given(self.X[rows], self.y[rows], self.weight[rows], self.loss, self.delta, strata)
+        return Given(self.X[rows], self.y[rows], self.weight[rows], self.loss, strata)
 
 
 @dataclass(frozen=True)
@@ -80,7 +77,7 @@ def prepare(estimator: Any, given: Given, seed: int) -> Prepared:
     chosen = _choices(estimator, given)
     problem = NetworkProblem(
         columns=columns,
-        target=Target(make_loss(given.loss, delta=given.delta), training.y, weight, True),
+        target=Target(given.loss, training.y, weight, True),
         prices=prices,
         penalty_weight=penalty_weight,
         l1=float(estimator.l1),
@@ -114,7 +111,7 @@ def _choices(estimator: Any, given: Given) -> dict[str, Any]:
     free = estimator.output_weights == "free" or (estimator.output_weights == "auto" and many)
     connect = ("all" if many and free else "one") if estimator.connect == "auto" else estimator.connect
     l0 = L0["all" if many and free else "one"] if estimator.l0 == "auto" else float(estimator.l0)
-    share = FLOOR_ALL if connect == "all" else FLOOR[given.loss]
+    share = FLOOR_ALL if connect == "all" else given.loss.gain_floor
     floor = 0.0 if estimator.early_stopping else share * l0
     limit = estimator.max_units
     return {

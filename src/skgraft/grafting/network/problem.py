@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.criterion.prices import Prices
 from skgraft.grafting.network.wiring import Network
 from skgraft.grafting.target import Target
 from skgraft.matrix import DenseColumns, SparseColumns
+from skgraft.prices.resolve import Prices
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

@@ -10,16 +10,16 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.grafting.fit import Controls, check_saved, minimize, null_height, rounding
-from skgraft.grafting.history import History
+from skgraft.grafting.linear.fit import Controls, check_saved, minimize, null_height, rounding
+from skgraft.grafting.linear.optimality import model_scores
+from skgraft.grafting.linear.problem import Layout, LinearProblem, make_penalty
 from skgraft.grafting.loop import Growable, Monitor
-from skgraft.grafting.optimality import model_scores
-from skgraft.grafting.problem import Layout, LinearProblem, make_penalty
 from skgraft.grafting.stream.held import Held, copied, promise, stays
 from skgraft.grafting.stream.names import NameIndex
 from skgraft.grafting.stream.state import Again, Known, Stream, empty_stream
 from skgraft.grafting.target import Target
 from skgraft.matrix import DenseColumns, JoinedColumns, SparseColumns
+from skgraft.run.history import History
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

@@ -17,15 +17,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from skgraft.grafting.estimators import _LinearGraft, _shares
+from skgraft.grafting.linear.estimators import _LinearGraft, _shares
 from skgraft.grafting.stream.absorb import Block, absorb
 from skgraft.grafting.stream.given import Given, LinearCriterion, extended_index, is_same
 from skgraft.grafting.stream.names import NameIndex, block_names
 from skgraft.grafting.stream.state import Stream
 from skgraft.grafting.stream.terms import Terms
-from skgraft.grafting.threads import threads
-from skgraft.matrix.named import named_columns, read_block, take_named
-from skgraft.matrix.table import read_new, sample_weights
+from skgraft.run.threads import threads
+from skgraft.tables.named import named_columns, read_block, take_named
+from skgraft.tables.table import read_new, sample_weights
 
 Array = NDArray[np.float64]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from skgraft.grafting.estimators import GraftClassifier, GraftRegressor
+from skgraft.criterion import Loss
+from skgraft.grafting.linear.estimators import GraftClassifier, GraftRegressor
 from skgraft.grafting.stream.columns import BUFFER, ColumnStream
 
 
@@ -121,7 +122,7 @@ class StreamGraftClassifier(ColumnStream, GraftClassifier):
         l2: float = 0.0,
         l0: float = 0.0,
         group_l1: float = 0.0,
-        loss: str = "auto",
+        loss: str | Loss = "auto",
         penalty_weights: Any = None,
         feature_costs: Any = None,
         groups: Any = None,
@@ -239,7 +240,7 @@ class StreamGraftRegressor(ColumnStream, GraftRegressor):
         l2: float = 0.0,
         l0: float = 0.0,
         group_l1: float = 0.0,
-        loss: str = "auto",
+        loss: str | Loss = "auto",
         delta: float = 1.35,
         penalty_weights: Any = None,
         feature_costs: Any = None,

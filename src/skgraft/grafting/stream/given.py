@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.grafting.problem import LinearProblem
+from skgraft.grafting.linear.problem import LinearProblem
 from skgraft.grafting.stream.names import NameIndex
 from skgraft.grafting.stream.state import Stream
 from skgraft.grafting.stream.terms import Terms

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from skgraft.grafting.problem import Layout, LinearProblem, make_penalty
+from skgraft.grafting.linear.problem import Layout, LinearProblem, make_penalty
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

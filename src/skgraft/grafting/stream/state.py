@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skgraft.criterion.certificate import Certificate
-from skgraft.grafting.fit import rounding
-from skgraft.grafting.history import History
-from skgraft.grafting.newton import fit_intercept
+from skgraft.grafting.linear.fit import rounding
+from skgraft.grafting.linear.newton import fit_intercept
 from skgraft.grafting.stream.held import Held, Ledger
 from skgraft.grafting.stream.names import NameIndex
 from skgraft.grafting.target import Target
+from skgraft.run.history import History
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.criterion.prices import (
+from skgraft.prices.resolve import (
     Prices,
     _entries,
     _is_mask,

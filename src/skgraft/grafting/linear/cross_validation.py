@@ -1,0 +1,461 @@
+"""Linear grafting with its l1, or its number of features, chosen by cross-validation."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, _fit_context, is_classifier
+from sklearn.metrics import check_scoring, get_scorer_names
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _routing_enabled,
+    process_routing,
+)
+
+from skgraft.criterion import Loss, loss_names
+from skgraft.grafting.linear.estimators import _CONSTRAINTS, GraftClassifier, GraftRegressor
+from skgraft.grafting.linear.l1max import null_l1
+from skgraft.grafting.linear.path import GraftPath, path_of
+
+Array = NDArray[np.float64]
+
+LARGEST_SIZE = 30  # features tried by l0="auto" where max_features does not say
+
+_PATH_CONSTRAINTS: dict[str, Any] = {
+    **{name: rule for name, rule in _CONSTRAINTS.items() if name not in {"l1", "l0", "warm_start"}},
+    "l1": [None, Interval(Real, 0, None, closed="left")],
+    "l0": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+    "l1s": ["array-like", None],
+    "n_l1s": [Interval(Integral, 1, None, closed="left")],
+    "smallest": [Interval(Real, 0, 1, closed="neither")],
+    "cv": ["cv_object"],
+    "scoring": [None, StrOptions(set(get_scorer_names())), callable],
+    "rule": [StrOptions({"best", "one_se"})],
+}
+
+
+class _GraftCV(BaseEstimator):
+    """What the cross-validated estimators share: the path in every fold, the choice, the fit on everything."""
+
+    _base: ClassVar[type[GraftClassifier | GraftRegressor]]
+
+    def _fit_path(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> None:
+        X, y, sample_weight = _sliceable(X), _sliceable(y), _sliceable(sample_weight)
+        grid = self._grid(X, y, sample_weight)
+        splits, score_params = self._routed(X, y, sample_weight, params)
+        scorer = self._scorer()
+        scores = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(self._fold_scores)(X, y, sample_weight, train, test, grid, scorer, score_params)
+            for train, test in splits
+        )
+        self.cv_scores_ = np.array(scores).T
+        self.mean_scores_ = self.cv_scores_.mean(axis=1)
+        n_folds = self.cv_scores_.shape[1]
+        self.se_scores_ = self.cv_scores_.std(axis=1, ddof=1 if n_folds > 1 else 0) / np.sqrt(n_folds)
+        self.best_index_ = choose(self.mean_scores_, self.se_scores_, self.rule)
+        values = np.asarray(next(iter(grid.values())))
+        chosen = {"l1": float(self.l1 or 0.0), "l0": 0.0 if self.l0 == "auto" else float(self.l0)}
+        if "sizes" in grid:
+            self.size_path_ = values
+            chosen["max_features"] = int(values[self.best_index_])
+        else:
+            self.l1_path_ = values
+            chosen["l1"] = float(values[self.best_index_])
+        best = self._base(**{**self._shared_parameters(), **chosen}).fit(X, y, sample_weight=sample_weight)
+        for name, value in vars(best).items():
+            if name.endswith("_") or name in {"_single_target", "_loss"}:
+                setattr(self, name, value)
+        self.l1_ = best.l1
+
+    def _shared_parameters(self) -> dict[str, Any]:
+        own = self.get_params(deep=False)
+        names = set(self._base().get_params()) - {"l1", "l0", "warm_start"}
+        return {name: own[name] for name in names}
+
+    def _path_parameters(self) -> dict[str, Any]:
+        parameters = self._shared_parameters() | {"verbose": 0, "callback": None, "n_jobs": None}
+        if self.l0 == "auto":
+            return parameters | {"l1": float(self.l1 or 0.0), "max_features": None}
+        return parameters | {"l0": float(self.l0)}
+
+    def _grid(self, X: Any, y: Any, sample_weight: Any) -> dict[str, Any]:
+        """Return what the path goes along, as an argument of graft_path: the same values in every fold.
+
+        Reads the table, so that what is wrong with it is said before any work is done.
+        """
+        template = self._base(**self._path_parameters() | {"l0": 0.0, "keep": None, "max_features": None})
+        problem = template._problem(X, y, sample_weight)  # noqa: SLF001 -- the estimators' own encoding
+        if self.l0 == "auto":
+            return {"sizes": np.arange(1, min(self.max_features or LARGEST_SIZE, problem.n_features) + 1)}
+        if self.l1s is not None:
+            return {"l1s": np.sort(np.asarray(self.l1s, dtype=np.float64))[::-1]}
+        if self.l1 is not None:
+            return {"l1s": np.array([float(self.l1)])}
+        top = null_l1(problem)
+        return {"l1s": np.geomspace(top, self.smallest * top, self.n_l1s) if top > 0.0 else np.zeros(1)}
+
+    def _scorer(self) -> Any:
+        # scikit-learn's own stand-in for the estimator's score would ask this estimator for its routing, and it that
+        default = "accuracy" if is_classifier(self) else "r2"
+        return check_scoring(self, scoring=default if self.scoring is None else self.scoring)
+
+    def _routed(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Return the splits and what the scorer is given besides the rows."""
+        cv = check_cv(self.cv, y, classifier=is_classifier(self))
+        if _routing_enabled():
+            routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
+            return list(cv.split(X, y, **routed.splitter.split)), routed.scorer.score
+        unknown = set(params) - {"groups"}
+        if unknown:
+            msg = f"fit got {sorted(unknown)}; without metadata routing it takes sample_weight and groups only"
+            raise TypeError(msg)
+        score_params = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return list(cv.split(X, y, groups=params.get("groups"))), score_params
+
+    def _fold_scores(
+        self, X: Any, y: Any, sample_weight: Any, train: Any, test: Any, grid: Any, scorer: Any, score_params: Any
+    ) -> list[float]:
+        path = self._fold_path(X, y, sample_weight, train, grid)
+        held_out = {name: _safe_indexing(value, test) for name, value in score_params.items() if value is not None}
+        X_test, y_test = _safe_indexing(X, test), _safe_indexing(y, test)
+        return [float(scorer(path.estimator(i), X_test, y_test, **held_out)) for i in range(len(path))]
+
+    def _fold_path(self, X: Any, y: Any, sample_weight: Any, train: Any, grid: Any) -> GraftPath:
+        weight = None if sample_weight is None else _safe_indexing(sample_weight, train)
+        template = self._base(**self._path_parameters())
+        return path_of(template, _safe_indexing(X, train), _safe_indexing(y, train), weight, **grid)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return how sample weights and groups reach the splitter and the scorer.
+
+        Returns
+        -------
+        MetadataRouter
+            As in scikit-learn.
+        """
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(splitter=check_cv(self.cv), method_mapping=MethodMapping().add(caller="fit", callee="split"))
+            .add(
+                scorer=self._scorer(),
+                method_mapping=MethodMapping().add(caller="fit", callee="score"),
+            )
+        )
+
+
+def _sliceable(data: Any) -> Any:
+    """Return data whose rows can be picked."""
+    if sparse.issparse(data):
+        return data if data.format in {"csr", "csc"} else data.tocsr()
+    if data is None or hasattr(data, "__getitem__") or hasattr(data, "iloc"):
+        return data
+    return np.asarray(data)
+
+
+def choose(mean: Array, error: Array, rule: str) -> int:
+    """Return the index of the best score, or of the smallest model within one standard error of it.
+
+    Scores are in the order of growing models.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> choose(np.array([0.5, 0.88, 0.9, 0.9]), np.full(4, 0.03), "best")
+    2
+    >>> choose(np.array([0.5, 0.88, 0.9, 0.9]), np.full(4, 0.03), "one_se")
+    1
+    """
+    best = int(np.argmax(mean))
+    if rule == "best":
+        return best
+    return int(np.argmax(mean >= mean[best] - error[best]))
+
+
+class GraftClassifierCV(_GraftCV, GraftClassifier):
+    """Linear classifier whose l1, or whose number of features, is chosen by cross-validation.
+
+    The whole path is walked in every fold, with selection and standardisation on the fold's training rows alone, and
+    the choice is then fitted on all rows.
+
+    Parameters
+    ----------
+    l1s : array-like, optional
+        Values of l1 to try; by default ``n_l1s`` from the smallest that selects nothing down to ``smallest`` of it.
+    n_l1s : int, default=100
+        How many values.
+    smallest : float, default=1e-2
+        The smallest value, as a share of the largest.
+    cv : int, splitter or iterable, optional
+        As in scikit-learn; five folds by default.
+    scoring : str or callable, optional
+        The score to maximise; by default the estimator's own.
+    rule : {"best", "one_se"}, default="best"
+        Take the best mean score, or the smallest model whose score is within one standard error of it.
+    l1 : float, optional
+        With ``l0="auto"``, the l1 of all models (0 by default); otherwise one value instead of a path.
+    l0 : float or "auto", default=0.0
+        Price of a feature; ``"auto"`` walks along the number of features instead, up to ``max_features`` (or 30).
+    l2, group_l1, loss, penalty_weights, feature_costs, groups, keep, max_features, max_cost
+        The criterion, as in :class:`GraftClassifier`.
+    effort, select_unit, on_increase, polish, fit_intercept, standardize, class_weight, positive
+        As in :class:`GraftClassifier`.
+    tol, max_iter, random_state, verbose, callback
+        As in :class:`GraftClassifier`; progress and callback are of the last fit.
+    n_jobs : int, optional
+        Number of folds treated at the same time.
+
+    Attributes
+    ----------
+    l1_ : float
+        The l1 chosen.
+    l1_path_ or size_path_ : ndarray of shape (n_values,)
+        The values tried, in the order of growing models.
+    cv_scores_ : ndarray of shape (n_values, n_folds)
+        Scores on the held-out rows.
+    mean_scores_, se_scores_ : ndarray of shape (n_values,)
+        Their mean and its standard error.
+    best_index_ : int
+        Which value was chosen.
+    coef_, intercept_, support_, order_, certificate_, ...
+        Those of the fit on all rows, as in :class:`GraftClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from skgraft import GraftClassifierCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = GraftClassifierCV(n_l1s=20, rule="one_se").fit(X, y)
+    >>> int(model.support_.sum()), bool(model.mean_scores_[model.best_index_] > 0.95)
+    (7, True)
+    """
+
+    _base = GraftClassifier
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **_PATH_CONSTRAINTS,
+        "loss": [StrOptions(loss_names("classes")), Loss],
+        "class_weight": [None, dict, StrOptions({"balanced"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        l1s: Any = None,
+        n_l1s: int = 100,
+        smallest: float = 1e-2,
+        cv: Any = None,
+        scoring: Any = None,
+        rule: str = "best",
+        l1: Any = None,
+        l2: float = 0.0,
+        l0: Any = 0.0,
+        group_l1: float = 0.0,
+        loss: str | Loss = "auto",
+        penalty_weights: Any = None,
+        feature_costs: Any = None,
+        groups: Any = None,
+        keep: Any = None,
+        max_features: int | None = None,
+        max_cost: float | None = None,
+        effort: str = "full",
+        select_unit: int | str = "auto",
+        on_increase: str = "stop",
+        polish: bool | str = True,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        class_weight: Any = None,
+        positive: bool = False,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Any = None,
+    ) -> None:
+        self.l1s = l1s
+        self.n_l1s = n_l1s
+        self.smallest = smallest
+        self.cv = cv
+        self.scoring = scoring
+        self.rule = rule
+        self.l1 = l1
+        self.l2 = l2
+        self.l0 = l0
+        self.group_l1 = group_l1
+        self.loss = loss
+        self.penalty_weights = penalty_weights
+        self.feature_costs = feature_costs
+        self.groups = groups
+        self.keep = keep
+        self.max_features = max_features
+        self.max_cost = max_cost
+        self.effort = effort
+        self.select_unit = select_unit
+        self.on_increase = on_increase
+        self.polish = polish
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.class_weight = class_weight
+        self.positive = positive
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+        """Choose by cross-validation and fit on everything.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+            Training data.
+        y : array-like
+            Classes or numbers.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples, for the fits and the scores.
+        **params
+            ``groups`` for the splitter; with metadata routing, whatever splitter and scorer ask for.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._fit_path(X, y, sample_weight, params)
+        return self
+
+
+class GraftRegressorCV(_GraftCV, GraftRegressor):
+    """Linear regression whose l1, or whose number of features, is chosen by cross-validation.
+
+    Parameters and attributes are those of :class:`GraftClassifierCV`, with the losses of :class:`GraftRegressor`.
+
+    Parameters
+    ----------
+    l1s, n_l1s, smallest, cv, scoring, rule, l1, l0
+        What to try and how to choose, as in :class:`GraftClassifierCV`.
+    l2, group_l1, loss, delta, penalty_weights, feature_costs, groups, keep, max_features, max_cost
+        The criterion, as in :class:`GraftRegressor`.
+    effort, select_unit, on_increase, polish, fit_intercept, standardize, positive
+        As in :class:`GraftRegressor`.
+    tol, max_iter, n_jobs, random_state, verbose, callback
+        As in :class:`GraftClassifierCV`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skgraft import GraftRegressorCV
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = GraftRegressorCV(l0="auto", rule="one_se").fit(X, y)
+    >>> int(model.support_.sum())
+    5
+    """
+
+    _base = GraftRegressor
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **_PATH_CONSTRAINTS,
+        "loss": [StrOptions(loss_names("numbers")), Loss],
+        "delta": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        *,
+        l1s: Any = None,
+        n_l1s: int = 100,
+        smallest: float = 1e-2,
+        cv: Any = None,
+        scoring: Any = None,
+        rule: str = "best",
+        l1: Any = None,
+        l2: float = 0.0,
+        l0: Any = 0.0,
+        group_l1: float = 0.0,
+        loss: str | Loss = "auto",
+        delta: float = 1.35,
+        penalty_weights: Any = None,
+        feature_costs: Any = None,
+        groups: Any = None,
+        keep: Any = None,
+        max_features: int | None = None,
+        max_cost: float | None = None,
+        effort: str = "full",
+        select_unit: int | str = "auto",
+        on_increase: str = "stop",
+        polish: bool | str = True,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        positive: bool = False,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Any = None,
+    ) -> None:
+        self.l1s = l1s
+        self.n_l1s = n_l1s
+        self.smallest = smallest
+        self.cv = cv
+        self.scoring = scoring
+        self.rule = rule
+        self.l1 = l1
+        self.l2 = l2
+        self.l0 = l0
+        self.group_l1 = group_l1
+        self.loss = loss
+        self.delta = delta
+        self.penalty_weights = penalty_weights
+        self.feature_costs = feature_costs
+        self.groups = groups
+        self.keep = keep
+        self.max_features = max_features
+        self.max_cost = max_cost
+        self.effort = effort
+        self.select_unit = select_unit
+        self.on_increase = on_increase
+        self.polish = polish
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.positive = positive
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+        """Choose by cross-validation and fit on everything.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+            Training data.
+        y : array-like
+            Classes or numbers.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples, for the fits and the scores.
+        **params
+            ``groups`` for the splitter; with metadata routing, whatever splitter and scorer ask for.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._fit_path(X, y, sample_weight, params)
+        return self

@@ -1,0 +1,87 @@
+"""Where the path begins: the smallest l1 that selects nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skgraft.criterion import LOSSES, Loss
+from skgraft.grafting.linear.model import LinearModel
+from skgraft.grafting.linear.problem import Layout, LinearProblem, make_penalty
+
+Array = NDArray[np.float64]
+
+
+def l1_max(X: Any, y: Any, *, loss: str | Loss = "auto", sample_weight: Any = None, **parameters: Any) -> float:
+    """Return the smallest ``l1`` at which no penalised feature enters the model.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+        Training data.
+    y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        Classes or numbers.
+    loss : str, default="auto"
+        As in :class:`GraftClassifier` and :class:`GraftRegressor`.  ``"auto"`` takes floating-point numbers in
+        ``y`` for a regression, and strings, booleans and integers for classes.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the samples.
+    **parameters
+        Parameters of the estimator that change the answer: ``standardize``, ``fit_intercept``,
+        ``penalty_weights``, ``class_weight``, ``groups``, ``group_l1``, ``positive``, ``delta``, ``l2``.
+
+    Returns
+    -------
+    float
+        The value; 0 if nothing in X tells anything about y.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from skgraft import GraftClassifier, l1_max
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> top = l1_max(X, y)
+    >>> [int(GraftClassifier(l1=top * f).fit(X, y).support_.sum()) for f in (1.001, 0.999)]
+    [0, 1]
+    """
+    estimator = estimator_for(y, loss, parameters)
+    estimator.set_params(l0=0.0, max_features=None, max_cost=None, keep=None)
+    return null_l1(estimator._problem(X, y, sample_weight))  # noqa: SLF001 -- the estimators' own encoding
+
+
+def estimator_for(y: Any, loss: str | Loss, parameters: dict[str, Any]) -> Any:
+    """Return the estimator that the loss asks for, or else the kind of target."""
+    from skgraft.grafting.linear.estimators import GraftClassifier, GraftRegressor
+
+    numbers = np.asarray(y).dtype.kind == "f"
+    given = loss if isinstance(loss, Loss) else LOSSES.get(loss)
+    regression = numbers if loss == "auto" else given is not None and given.task == "numbers"
+    estimator = (GraftRegressor if regression else GraftClassifier)(loss=loss, **parameters)
+    estimator._validate_params()  # noqa: SLF001 -- what fit does first
+    return estimator
+
+
+def null_l1(problem: LinearProblem) -> float:
+    """Return the smallest l1 that keeps every penalised weight at zero."""
+    start = replace(problem, l1=1.0)
+    model = LinearModel(start)
+    model.open_first(None, 1e-10 * float(np.abs(model.null_gradient).max(initial=0.0)))
+    gradient = model.exact_gradient()
+    layout = Layout(start)
+    a = make_penalty(start, layout).l1  # with l1 = 1 these are the penalty weights
+    pull = np.maximum(-gradient, 0.0) if problem.positive else np.abs(gradient)
+    penalised = a > 0.0
+    if not penalised.any():
+        return 0.0
+    top = float((pull[penalised] / a[penalised]).max(initial=0.0))
+    if problem.group_l1 == 0.0 or top == 0.0:
+        return top
+    low, high = 0.0, top
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        quiet = make_penalty(replace(problem, l1=middle), layout).distance_at_zero(gradient).max() == 0.0
+        low, high = (low, middle) if quiet else (middle, high)
+    return high

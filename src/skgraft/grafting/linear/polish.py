@@ -1,0 +1,302 @@
+"""Improving a greedy choice of features: single drops, additions and swaps that lower the criterion.
+
+A quadratic model of the criterion around the current solution says what every move would bring; the promising ones
+are carried out, and kept if the criterion itself falls.  For the squared loss without an l1 penalty the
+model is exact, so that when no move is promising none is left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skgraft.grafting.linear.model import LinearModel
+from skgraft.grafting.loop import Monitor, Settings, affordable, graft
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+TRIALS = 24  # promising moves carried out before giving up
+EXHAUSTIVE = 600  # where there are at most this many moves, all that are not hopeless are carried out
+OPTIMISM = 2.0  # how far a gain may exceed, and a loss fall short of, what the quadratic model says
+RESTARTS = 20
+CROSS_TERMS = 4_000_000  # second derivatives between features kept at a time
+KEPT_MOVES = 200  # additions remembered for each feature that may go
+NEGLIGIBLE = 1e-10  # decreases below this share of the criterion are rounding
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Moves: close bag ``drop`` (or -1) and open unit ``add`` (or -1).
+
+    ``change`` is what the criterion is expected to change by, ``hope`` what it may change by at best, ``curvature`` the
+    second derivative towards what is opened (0 where it is not known).
+    """
+
+    drop: Index
+    add: Index
+    change: Array
+    hope: Array
+    curvature: Array
+
+    def take(self, which: Any) -> Moves:
+        """Return some of the moves, in the given order."""
+        return Moves(self.drop[which], self.add[which], self.change[which], self.hope[which], self.curvature[which])
+
+
+def polish(
+    model: LinearModel, settings: Settings, monitor: Monitor, *, thorough: bool, rng: np.random.Generator
+) -> None:
+    """Apply single moves until none lowers the criterion; ``thorough`` adds random restarts."""
+    _descend(model, settings, monitor)
+    if not thorough:
+        return
+    best, best_value = model.save(), model.objective()
+    for _ in range(RESTARTS):
+        if not _perturb(model, settings, rng):
+            break
+        graft(model, settings, Monitor())
+        _descend(model, settings, Monitor())
+        if model.objective() < best_value - NEGLIGIBLE * abs(best_value):
+            best, best_value = model.save(), model.objective()
+            monitor.record(model, "restart")
+        else:
+            model.restore(best)
+
+
+def _descend(model: LinearModel, settings: Settings, monitor: Monitor) -> None:
+    for _ in range(settings.max_iter):
+        if not _improve(model, settings, monitor):
+            return
+
+
+def _improve(model: LinearModel, settings: Settings, monitor: Monitor) -> bool:
+    """Carry out the first move that lowers the criterion; False if none of those tried does."""
+    model.gradient_test()
+    moves = _singles(model, settings) if _is_single(model) else _by_removal(model, settings)
+    value = model.objective()
+    expected = moves.change if _is_exact(model) else moves.hope
+    moves = moves.take(np.flatnonzero(expected < -NEGLIGIBLE * abs(value)))
+    order = np.argsort(moves.change, kind="stable")
+    moves = moves.take(order if order.size <= EXHAUSTIVE else order[:TRIALS])
+    saved = model.save()
+    without = _Without(model, settings, moves, saved, value)
+    for at, (drop, add) in enumerate(zip(moves.drop.tolist(), moves.add.tolist(), strict=True)):
+        if without.is_hopeless(at):
+            continue
+        _apply(model, drop, add, settings)
+        if model.objective() < value - NEGLIGIBLE * abs(value):
+            kind = "swap" if drop >= 0 and add >= 0 else ("drop" if drop >= 0 else "graft")
+            monitor.record(model, kind, model.feature_of(add) if add >= 0 else -1)
+            return True
+        model.restore(saved)
+    return False
+
+
+class _Without:
+    """What is left to hope for once it is known what the criterion is without a feature, rather than estimated.
+
+    Only the gain of the feature that comes in its place is an estimate then, so that most swaps need not be tried.
+    """
+
+    def __init__(self, model: LinearModel, settings: Settings, moves: Moves, saved: Any, value: float) -> None:
+        self._model, self._settings, self._moves = model, settings, moves
+        self._saved, self._value = saved, value
+        self._hope = moves.hope.copy()
+        self._unknown = (moves.drop >= 0) & (moves.add >= 0) & (moves.curvature > 0.0)
+        if _is_exact(model):
+            self._unknown[:] = False
+
+    def is_hopeless(self, at: int) -> bool:
+        """Whether a move cannot lower the criterion."""
+        if self._unknown[at]:
+            self._look(int(self._moves.drop[at]))
+        return bool(self._hope[at] >= -NEGLIGIBLE * abs(self._value))
+
+    def _look(self, drop: int) -> None:
+        """Close a feature, note what its swaps may bring, and come back."""
+        model, mine = self._model, np.flatnonzero(self._unknown & (self._moves.drop == drop))
+        _apply(model, drop, -1, self._settings)
+        added = self._moves.add[mine]
+        slope = model.gradient_of(added)
+        pull = np.maximum((-slope if model.problem.positive else np.abs(slope)) - model.penalty.hold[added], 0.0)
+        gain = pull**2 / (2.0 * (self._moves.curvature[mine] + model.penalty.ridge[added]))
+        price = model.problem.l0 * model.problem.prices.charge[added]
+        self._hope[mine] = model.objective() - self._value + price - OPTIMISM * gain
+        self._unknown[mine] = False
+        model.restore(self._saved)
+
+
+def _apply(model: LinearModel, drop: int, add: int, settings: Settings) -> None:
+    if drop >= 0:
+        model.close(_units_in(model, drop))
+    if add >= 0:
+        model.free(np.array([add]))
+    model.optimize("full", 0.1 * settings.tol, exact=True, growing=False)
+    if not _is_single(model):
+        _fill(model, settings)
+    model.prune(generous=False)
+
+
+def _fill(model: LinearModel, settings: Settings) -> None:
+    """Open what costs nothing more, such as the other members of a bag that is paid for."""
+    for _ in range(settings.max_iter):
+        candidates = affordable(model, model.gradient_test(), settings)
+        wanting = (candidates.pull > settings.tol) & (candidates.price == 0.0) & (candidates.cost == 0.0)
+        if not wanting.any():
+            return
+        units = candidates.take(wanting)
+        if settings.max_features is not None:
+            units = units.take(np.array([np.argmax(units.pull)]))
+        model.free(units.unit)
+        model.optimize("full", 0.1 * settings.tol, exact=True, growing=False)
+
+
+def _units_in(model: LinearModel, bag: int) -> Index:
+    """Return the open units of a bag."""
+    features = model.layout.feature(model.layout.starts[model.open_units])
+    return np.asarray(model.open_units[model.problem.prices.bags.of[features] == bag])
+
+
+def _open_bags(model: LinearModel) -> Index:
+    """Return the bags in the model that may leave it."""
+    prices = model.problem.prices
+    bags = np.unique(prices.bags.of[model.support()])
+    return bags[~prices.bag_is_kept[bags]]
+
+
+def _is_single(model: LinearModel) -> bool:
+    """Whether every unit is one weight of a feature that is its own bag."""
+    return model.problem.n_outputs == 1 and model.problem.prices.bags.is_trivial
+
+
+def _is_exact(model: LinearModel) -> bool:
+    """Whether the quadratic model of a move is the criterion itself."""
+    problem = model.problem
+    return problem.loss.quadratic and _is_single(model) and not (problem.l1 or problem.group_l1 or problem.positive)
+
+
+def _singles(model: LinearModel, settings: Settings) -> Moves:
+    """Return all moves of single features with the change that the quadratic model promises.
+
+    With H the Hessian over the open weights, V its inverse and B = V·(cross terms with feature j): closing i costs
+    w_i²/2V_ii, moves the slope of j to g_j - w_i B_ij/V_ii and its curvature to e_j + B_ij²/V_ii; opening j
+    gains (|slope| - l1)²/2(curvature + ridge).
+    """
+    problem, penalty = model.problem, model.penalty
+    weights, w = model.open_weights, model.point.w
+    looked_at, own, cross, alone = model.curvature_terms(CROSS_TERMS)
+    ridge = penalty.ridge[looked_at]
+    threshold = (penalty.l1 + penalty.norm)[looked_at]
+    slope = model.all_gradients[looked_at]
+    diagonal = np.diagonal(own) + penalty.ridge[weights]
+    inverse = np.linalg.pinv(own + np.diag(penalty.ridge[weights] + 1e-12 * diagonal), hermitian=True)
+    B = inverse @ cross.T
+    left = alone - np.einsum("jk,kj->j", cross, B)
+    gone = np.maximum(np.diagonal(inverse), 1e-300)
+    fresh = alone + ridge > 0.0
+    fresh[np.searchsorted(looked_at, weights)] = False
+    floor = 1e-9 * alone + 1e-300
+
+    def gain(g: Array, e: Array) -> Array:
+        pull = np.maximum((-g if problem.positive else np.abs(g)) - threshold, 0.0)
+        reached = np.where(e > floor, pull**2 / (2.0 * (np.maximum(e, floor) + ridge)), 0.0)
+        return np.where(fresh, reached, -np.inf)
+
+    out = np.flatnonzero(~problem.prices.kept[weights] & (w != 0.0))
+    cost = problem.prices.charge
+    moves = [_additions(-1, looked_at, cost[looked_at], 0.0, gain(slope, left), left, model, settings)]
+    for i in out:
+        loss = 0.5 * w[i] ** 2 / gone[i]
+        feature = int(weights[i])
+        price = problem.l0 * cost[feature]
+        moves.append(_drop(feature, loss - price, loss / OPTIMISM - price))
+        bend = left + B[i] ** 2 / gone[i]
+        gained, extra = gain(slope - w[i] / gone[i] * B[i], bend), cost[looked_at] - cost[feature]
+        moves.append(_additions(feature, looked_at, extra, loss, gained, bend, model, settings))
+    return _join(moves)
+
+
+def _drop(bag: int, change: float, hope: float) -> Moves:
+    return Moves(np.array([bag]), np.array([-1]), np.array([change]), np.array([hope]), np.zeros(1))
+
+
+def _additions(
+    drop: int,
+    features: Index,
+    extra_cost: Array,
+    loss: float,
+    gain: Array,
+    curvature: Array,
+    model: LinearModel,
+    settings: Settings,
+) -> Moves:
+    """Return the affordable and possible ones of the moves that open each of the features."""
+    fits = np.isfinite(gain)
+    if settings.max_cost is not None:
+        fits &= model.total_cost + extra_cost <= settings.max_cost * (1 + 1e-12)
+    if settings.max_features is not None and drop < 0:
+        fits &= model.n_selected < settings.max_features
+    price = model.problem.l0 * extra_cost
+    change, hope = price + loss - gain, price + loss / OPTIMISM - OPTIMISM * gain
+    best = np.flatnonzero(fits)
+    if best.size > KEPT_MOVES:
+        best = best[np.argpartition(change[best], KEPT_MOVES)[:KEPT_MOVES]]
+        best.sort()
+    return Moves(np.full(best.size, drop), features[best], change[best], hope[best], curvature[best])
+
+
+def _join(moves: list[Moves]) -> Moves:
+    return Moves(
+        np.concatenate([m.drop for m in moves]).astype(np.intp),
+        np.concatenate([m.add for m in moves]).astype(np.intp),
+        np.concatenate([m.change for m in moves]),
+        np.concatenate([m.hope for m in moves]),
+        np.concatenate([m.curvature for m in moves]),
+    )
+
+
+def _by_removal(model: LinearModel, settings: Settings) -> Moves:
+    """Return moves of bags, each bag in turn taken out and the gradient test repeated without it."""
+    value, saved = model.objective(), model.save()
+    columns = model.problem.columns
+    alone = columns.squares(model.problem.target.weight)
+    moves = []
+    for bag in [-1, *_open_bags(model).tolist()]:
+        if bag >= 0:
+            _apply(model, bag, -1, settings)
+            moves.append(_drop(bag, model.objective() - value, model.objective() - value))
+        candidates = affordable(model, model.gradient_test(), settings)
+        feature = model.layout.feature(model.layout.starts[candidates.unit])
+        other = (model.problem.prices.bags.of[feature] != bag) & (candidates.pull > settings.tol)
+        candidates, feature = candidates.take(other), feature[other]
+        gain = candidates.pull**2 / (2.0 * np.maximum(alone[feature] + 2.0 * candidates.ridge, 1e-300))
+        lost = model.objective() - value + candidates.price
+        # a bag brings more than its first member: nothing is hopeless here
+        anything, unknown = np.full(feature.size, -np.inf), np.zeros(feature.size)
+        moves.append(Moves(np.full(feature.size, bag), candidates.unit, lost - gain, anything, unknown))
+        model.restore(saved)
+    model.gradient_test()
+    return _join(moves)
+
+
+def _perturb(model: LinearModel, settings: Settings, rng: np.random.Generator) -> bool:
+    """Throw out some bags at random and bring in something else first; False if there is nothing to throw out."""
+    bags = _open_bags(model)
+    if not bags.size:
+        return False
+    gone = rng.choice(bags, int(rng.integers(1, bags.size // 2 + 2)), replace=False)
+    model.close(np.concatenate([_units_in(model, int(bag)) for bag in gone]))
+    model.optimize("full", 0.1 * settings.tol, exact=True, growing=False)
+    candidates = affordable(model, model.gradient_test(), settings)
+    bag = model.problem.prices.bags.of[model.layout.feature(model.layout.starts[candidates.unit])]
+    candidates = candidates.take(~np.isin(bag, gone) & (candidates.pull > settings.tol))
+    if candidates.unit.size:
+        near = np.argsort(-candidates.pull, kind="stable")[: max(1, gone.size)]
+        model.free(candidates.unit[[int(rng.choice(near))]])
+        model.optimize("full", 0.1 * settings.tol, exact=True, growing=False)
+        model.prune(generous=False)
+    return True

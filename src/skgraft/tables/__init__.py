@@ -1,0 +1,27 @@
+"""What people hand over: frames, arrays, sparse matrices, categories, names, targets and weights.
+
+What cannot be used is refused here, by the name of the column and the value at fault.
+"""
+
+from __future__ import annotations
+
+from skgraft.tables.categories import CategoryCoder, find_categories
+from skgraft.tables.named import named_columns, read_block, take_named
+from skgraft.tables.stored import ColumnBlocks, column_blocks
+from skgraft.tables.table import read_new, read_training, require_finite, sample_weights
+from skgraft.tables.targets import read_classes
+
+__all__ = [
+    "CategoryCoder",
+    "ColumnBlocks",
+    "column_blocks",
+    "find_categories",
+    "named_columns",
+    "read_block",
+    "read_classes",
+    "read_new",
+    "read_training",
+    "require_finite",
+    "sample_weights",
+    "take_named",
+]
