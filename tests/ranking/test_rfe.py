@@ -9,7 +9,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.datasets import load_wine
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import RFE
+from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.svm import SVC
 
 from skgraft import RFESelector
@@ -84,3 +86,71 @@ def test_sparse_input_and_the_squared_hinge_are_served():
 def test_more_features_than_there_are_is_refused():
     with pytest.raises(ValueError, match="n_features_to_select is 61"):
         RFESelector(n_features_to_select=61).fit(*data())
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 10.0])
+def test_the_ranking_of_many_rows_is_that_of_scikit_learn(C):
+    X, y = data(4, 150, 12)
+    peer = RFE(SVC(kernel="linear", C=C, tol=1e-9), n_features_to_select=1, step=1).fit(X, y)
+    selector = RFESelector(n_features_to_select=1, C=C).fit(X, y)
+    assert_array_equal(selector.ranking_, peer.ranking_)
+    weighted = RFESelector(n_features_to_select=1, C=C).fit(X, y, np.full(150, 2.0))
+    assert_array_equal(weighted.ranking_, RFE(SVC(kernel="linear", C=2 * C, tol=1e-9), step=1,
+                                              n_features_to_select=1).fit(X, y).ranking_)  # fmt: skip
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_hard_margin_ranks_as_a_very_large_price_of_slack_does(monkeypatch, compiled):
+    monkeypatch.setattr(elimination, "COMPILED_CELLS", 0 if compiled else 10**9)
+    X, y = data(5, 30, 60)
+    peer = RFE(SVC(kernel="linear", C=1e6, tol=1e-9), n_features_to_select=35, step=1).fit(X, y)
+    selector = RFESelector(n_features_to_select=35, C=np.inf).fit(X, y)
+    assert_array_equal(selector.ranking_, peer.ranking_)
+    assert selector.score(X, y) == 1.0
+    with pytest.warns(ConvergenceWarning, match="do not separate"):
+        few = RFESelector(n_features_to_select=1, C=np.inf).fit(X, y)
+    assert few.support_.sum() == 1
+    assert_array_equal(np.sort(few.ranking_), np.arange(1, 61))
+
+
+def test_a_hard_margin_on_inseparable_classes_is_refused_with_the_remedy():
+    X, y = data(6, 100, 3)
+    with pytest.raises(ValueError, match="Set a finite C"):
+        RFESelector(C=np.inf, n_features_to_select=1).fit(X, y)
+
+
+@pytest.mark.parametrize(("kernel", "form"), [("poly", {"degree": 2, "coef0": 1.0}), ("rbf", {})])
+def test_with_kernels_that_feature_goes_whose_loss_changes_the_margin_least(kernel, form):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 8))
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    y = X[:, 0] * X[:, 1] > 0.0 if kernel == "poly" else X[:, 0] ** 2 + X[:, 1] ** 2 < 1.4
+    alive, order = list(range(8)), []
+    while len(alive) > 2:
+        machine = SVC(kernel=kernel, gamma=1.0 / len(alive), C=10.0, tol=1e-9, **form).fit(X[:, alive], y)
+        beta, rows, k = machine.dual_coef_[0], X[machine.support_], len(alive)
+
+        def square(left, beta=beta, rows=rows, k=k):
+            return beta @ pairwise_kernels(rows[:, left], metric=kernel, gamma=1.0 / k, **form) @ beta
+
+        change = [abs(square(alive) - square([j for j in alive if j != p])) for p in alive]
+        order.append(alive.pop(int(np.argmin(change))))
+    selector = RFESelector(n_features_to_select=2, C=10.0, kernel=kernel, degree=2).fit(X, y)
+    assert_array_equal(np.argsort(-selector.ranking_, kind="stable")[:6], order)
+    assert set(selector.order_.tolist()) == set(alive)
+    peer = SVC(kernel=kernel, gamma=0.5, C=10.0, tol=1e-9, **form).fit(X[:, alive], y)
+    assert_allclose(selector.decision_function(X), peer.decision_function(X[:, alive]), atol=1e-4)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_progress_is_told_and_may_end_the_elimination(monkeypatch, compiled):
+    monkeypatch.setattr(elimination, "COMPILED_CELLS", 0 if compiled else 10**9)
+    monkeypatch.setattr(elimination, "TOLD", 7)
+    X, y = data()
+    selector = RFESelector(n_features_to_select=1, callback=lambda record: record.n_selected <= 40).fit(X, y)
+    whole = RFESelector(n_features_to_select=1).fit(X, y)
+    n_left = int(selector.support_.sum())
+    assert 33 <= n_left <= 40
+    assert not selector.certificate_.converged
+    assert_array_equal(selector.support_, whole.ranking_ <= n_left)
+    assert_array_equal(selector.history_.column("n_selected"), np.arange(59, 39, -1))

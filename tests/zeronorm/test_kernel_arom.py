@@ -425,3 +425,10 @@ def test_an_interruption_keeps_the_last_round():
         model = KernelAROMClassifier(callback=interrupt).fit(X, y)
     assert model.n_iter_ == 3
     assert model.score(X, y) > 0.9
+
+
+def test_the_time_of_kernels_alone_is_announced_before_the_work(monkeypatch):
+    monkeypatch.setattr(kernel_module, "MANY_POINTS", 10)
+    problem = make_sparse_polynomial(20, terms={(0, 1): 1.0}, random_state=0)
+    with pytest.warns(UserWarning, match="2e\\+05 kernel values in every round for 20 points"):
+        KernelAROMClassifier(implementation="span").fit(problem.data, problem.target)

@@ -24,7 +24,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
 
 from skgraft import L1SVC, FSVClassifier, l1_svc_path
+from skgraft.svm.interior import solve_inside
 from skgraft.svm.margins import all_pairs, one_against_rest, two_classes
+from skgraft.zeronorm import programs
 
 from .full_program import solve_full, standardized
 
@@ -390,3 +392,26 @@ def test_too_few_steps_warn():
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         model = L1SVC(l1=0.001, max_iter=1).fit(X, y)
     assert not model.certificate_.converged
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_way_through_the_interior_ends_at_the_optimum_of_the_full_program(monkeypatch, intercept):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 300))
+    y = np.where(X[:, :5].sum(axis=1) + rng.standard_normal(120) > 0.0, 1, -1)
+    calls = []
+
+    def watched(*given):
+        calls.append(solve_inside(*given))
+        return calls[-1]
+
+    monkeypatch.setattr(programs, "solve_inside", watched)
+    plain = L1SVC(l1=0.02, fit_intercept=intercept).fit(X, y)
+    assert not calls
+    monkeypatch.setattr(programs, "MANY_ROWS", 50)
+    model = L1SVC(l1=0.02, fit_intercept=intercept).fit(X, y)
+    assert calls[0] is not None
+    assert model.certificate_.converged
+    assert_allclose(model.objective_, plain.objective_, rtol=1e-9)
+    assert_array_equal(model.support_, plain.support_)
+    assert_allclose(model.coef_, plain.coef_, atol=1e-6)

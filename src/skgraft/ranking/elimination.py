@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
-import time
+import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
-from skgraft.run.history import History, Record
+from skgraft.grafting.loop import Monitor, Stop
+from skgraft.ranking.kernels import Kernel, gram
 from skgraft.svm.active_set import active_set
 from skgraft.svm.design import DenseDesign, Design
-from skgraft.svm.dual import BLOCK_SWAPS, Bands, initial_state, solve_bands
-from skgraft.svm.machines import IndependentMachines, MachineSolution
+from skgraft.svm.dual import BLOCK_SWAPS, Bands, State, initial_state, solve_bands
+from skgraft.svm.machines import (
+    INSEPARABLE,
+    IndependentMachines,
+    InseparableError,
+    MachineSolution,
+    prefers_primal,
+    softened,
+)
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+KernelOf = Callable[[Design], Kernel | None]
 
 FEW = 10
 COMPILED_CELLS = 50_000  # cells beyond which single steps are worth compiled code
 COMPILED_ROWS = 800
 COMPILED_PIVOTS = 30  # before the method that cannot cycle takes over: near the optimum it is fast
 JITTER = 1e-10  # ridge on the Gram matrix, as part of its mean diagonal, that keeps Cholesky's method going
+TOLD = 100  # features that may go in compiled code before progress is told
 REFRESH = 0.5  # share of the trace at which the Gram matrix is computed anew: subtractions have left rounding
 
 
@@ -35,16 +48,43 @@ class Elimination:
         The features left, ascending.
     removed : list of ndarray
         The features of each step, in order.
-    solution : MachineSolution
-        The machine on the features left.
-    history : History
-        One record a step.
+    size : ndarray
+        Σ_q of what each feature left adds to W² of machine q: its squared weights, if the kernel is linear.
+    violation : float
+        Violation of the conditions of the machine on the features left.
+    solution : MachineSolution or None
+        That machine, if it is linear.
+    softened_at : int or None
+        With how many features the classes were no longer separated, though no slack was allowed.
+    finished : bool
+        Whether it came to its end.
     """
 
     alive: Indices
     removed: list[Indices]
-    solution: MachineSolution
-    history: History
+    size: Array
+    violation: float
+    solution: MachineSolution | None = None
+    softened_at: int | None = None
+    finished: bool = True
+
+    @property
+    def n_selected(self) -> int:
+        """Number of features left."""
+        return self.alive.size
+
+    @property
+    def total_cost(self) -> float:
+        """Every feature costs one."""
+        return float(self.alive.size)
+
+    def objective(self) -> float:
+        """Return W² of the machine that these features were left by, if it is linear."""
+        return float("nan") if self.solution is None else float((self.solution.weights**2).sum())
+
+    def save(self) -> Elimination:
+        """Return itself: nothing in it changes."""
+        return self
 
 
 def default_number(n_features: int) -> int:
@@ -58,7 +98,15 @@ def how_many(n_left: int, n_wanted: int, step: float) -> int:
     return min(max(1, wish), n_left - n_wanted)
 
 
-def eliminate(design: Design, bands: list[Bands], n_wanted: int, step: float, tol: float) -> Elimination:
+def eliminate(
+    design: Design,
+    bands: list[Bands],
+    n_wanted: int,
+    step: float,
+    tol: float,
+    monitor: Monitor,
+    kernel_of: KernelOf = lambda _: None,
+) -> Elimination:
     """Remove features until ``n_wanted`` are left.
 
     Parameters
@@ -73,38 +121,172 @@ def eliminate(design: Design, bands: list[Bands], n_wanted: int, step: float, to
         Features removed at a time, or the share of those left if below one.
     tol : float
         Accuracy of the machines.
+    monitor : Monitor
+        Told of each step; may end the elimination, which then has more features left.
+    kernel_of : callable
+        Returns the kernel on some features, None for the linear one.
+
+    Raises
+    ------
+    InseparableError
+        If no slack is allowed and all features together do not separate the classes.
     """
-    started = time.perf_counter()
-    removed: list[Indices] = []
-    records: list[Record] = []
-    alone = step == 1 and isinstance(design, DenseDesign) and design.rows.size > COMPILED_CELLS
-    plain = all(not each.ridge.any() for each in bands) and design.n_rows <= COMPILED_ROWS
-    if alone and plain and design.n_features > n_wanted:
-        order = OneByOne(design, bands, tol).run(n_wanted)  # type: ignore[arg-type]
-        removed = [order[k : k + 1] for k in range(design.n_features - 1, n_wanted - 1, -1)]
-        seconds = time.perf_counter() - started
-        records = [
-            _record(at + 1, int(which[0]), design.n_features - at - 1, 0.0, seconds) for at, which in enumerate(removed)
-        ]
-        design = design.keep(np.sort(order[:n_wanted]))
-    machine = IndependentMachines(bands)
-    while True:
-        solution = machine.solve(design, None, tol)
-        if design.n_features <= n_wanted:
-            return Elimination(design.features, removed, solution, History(records))
-        square = (solution.weights**2).sum(axis=0)
-        worst = np.argsort(square, kind="stable")[: how_many(design.n_features, n_wanted, step)]
-        removed.append(design.features[worst])
-        stay = np.ones(design.n_features, dtype=bool)
-        stay[worst] = False
-        design = design.keep(stay)
-        machine.keep(stay)
-        seconds = time.perf_counter() - started
-        records.append(_record(len(removed), int(removed[-1][0]), design.n_features, solution.violation, seconds))
+    machine = KernelMachine(bands, kernel_of) if kernel_of(design) else LinearMachine(bands)
+    run = _Run(design, machine, n_wanted, step, tol)
+    try:
+        if isinstance(machine, LinearMachine) and run.worth_compiling(bands):
+            run.one_by_one(bands, monitor)
+        return run.go(monitor)
+    except (Stop, KeyboardInterrupt) as stop:
+        if monitor.latest is None:
+            raise
+        if isinstance(stop, KeyboardInterrupt):
+            warnings.warn("Interrupted: these are the features so far.", ConvergenceWarning, stacklevel=3)
+        return replace(run.solved(), finished=False)
+    finally:
+        monitor.close()
 
 
-def _record(step: int, feature: int, n_left: int, violation: float, seconds: float) -> Record:
-    return Record(step, feature, violation, float("nan"), n_left, float(n_left), seconds, "drop")
+class LinearMachine:
+    """One linear machine for each output, on ever fewer features."""
+
+    def __init__(self, bands: list[Bands]) -> None:
+        self._bands = bands
+        self._machines = IndependentMachines(bands)
+        self.hard = all(not each.ridge.any() and np.isinf(each.upper).all() for each in bands)
+        self.solution: MachineSolution | None = None
+
+    def solve(self, design: Design, tol: float) -> tuple[Array, float]:
+        """Return the squared weights of the features and the violation."""
+        self.solution = self._machines.solve(design, None, tol)
+        return (self.solution.weights**2).sum(axis=0), self.solution.violation
+
+    def keep(self, stay: NDArray[np.bool_]) -> None:
+        """Forget about the other features."""
+        self._machines.keep(stay)
+
+    def soften(self, design: Design) -> None:
+        """Allow slack from now on, as little as there can be."""
+        self._machines, self.hard = IndependentMachines(softened(self._bands, design)), False
+
+
+class KernelMachine:
+    """One machine with a kernel for each output.
+
+    A feature adds W² - W²₍₋ₚ₎ to W² = β'Kβ, the dual variables β staying what they are while K loses the feature
+    (Weston et al. 2003, section 4.3).
+    """
+
+    solution = None
+
+    def __init__(self, bands: list[Bands], kernel_of: KernelOf) -> None:
+        self._bands = bands
+        self._kernel_of = kernel_of
+        self._states: list[State | None] = [None] * len(bands)
+        self.hard = all(not each.ridge.any() and np.isinf(each.upper).all() for each in bands)
+
+    def solve(self, design: Design, tol: float) -> tuple[Array, float]:
+        """Return what the features add to W², and the violation."""
+        kernel = self._kernel_of(design)
+        assert kernel is not None  # noqa: S101 -- linear machines have weights
+        S = design.gram(None)
+        K = gram(kernel, S)
+        size, violation = np.zeros(design.n_features), 0.0
+        for q, each in enumerate(self._bands):
+            solution = solve_bands(K, each, state=self._states[q], tol=tol)
+            self._states[q] = solution.state
+            violation = float(np.maximum(violation, solution.violation))
+            size += self._added(design, kernel, S, solution.beta)
+        return size, violation
+
+    @staticmethod
+    def _added(design: Design, kernel: Kernel, S: Array, beta: Array) -> Array:
+        carrying = np.flatnonzero(beta)
+        beta, S = beta[carrying], np.ascontiguousarray(S[np.ix_(carrying, carrying)])
+        whole = float(beta @ gram(kernel, S) @ beta)
+        size = np.empty(design.n_features)
+        for p in range(design.n_features):
+            x = design.column(p)[carrying]
+            size[p] = abs(whole - float(beta @ gram(kernel, S - np.outer(x, x)) @ beta))
+        return size
+
+    def keep(self, stay: NDArray[np.bool_]) -> None:
+        """Forget about the other features: nothing here depends on them."""
+
+    def soften(self, design: Design) -> None:
+        """Allow slack from now on, as little as there can be."""
+        self._bands, self.hard = softened(self._bands, design), False
+
+
+class _Run:
+    """The elimination as it goes on."""
+
+    def __init__(
+        self, design: Design, machine: LinearMachine | KernelMachine, n_wanted: int, step: float, tol: float
+    ) -> None:
+        self._design = design
+        self._machine = machine
+        self._n_wanted = n_wanted
+        self._step = step
+        self._tol = tol
+        self._removed: list[Indices] = []
+        self._softened_at: int | None = None
+
+    def worth_compiling(self, bands: list[Bands]) -> bool:
+        """Say whether features go one by one from a dense X so wide that compiled code is worth its loading."""
+        design = self._design
+        wide = not prefers_primal(design, bands) and design.n_rows <= COMPILED_ROWS
+        plain = all(not each.ridge.any() for each in bands)
+        dense = isinstance(design, DenseDesign) and design.rows.size > COMPILED_CELLS
+        return self._step == 1 and dense and plain and wide and design.n_features > self._n_wanted
+
+    def one_by_one(self, bands: list[Bands], monitor: Monitor) -> None:
+        """Remove features in compiled code."""
+        design = self._design
+        assert isinstance(design, DenseDesign)  # noqa: S101 -- see worth_compiling
+        if self._machine.hard:
+            self.solved()  # says where nothing separates at all
+        compiled = OneByOne(design, bands, self._tol, hard=self._machine.hard)
+        order = np.arange(design.n_features)
+        try:
+            for order, k in compiled.run(self._n_wanted):
+                for at in range(design.n_features - len(self._removed) - 1, k - 1, -1):
+                    self._removed.append(order[at : at + 1])
+                    self._tell(monitor, Elimination(order[:at], self._removed, np.empty(0), 0.0))
+        finally:
+            self._design = design.keep(np.sort(order[: design.n_features - len(self._removed)]))
+
+    def solved(self) -> Elimination:
+        """Solve the machine on the features left."""
+        design, machine = self._design, self._machine
+        with np.errstate(over="ignore", invalid="ignore"):  # without a margin dual variables have no bound
+            size, violation = machine.solve(design, self._tol)
+        if machine.hard and not violation <= INSEPARABLE:
+            if not self._removed:
+                raise InseparableError
+            self._softened_at = design.n_features
+            machine.soften(design)
+            size, violation = machine.solve(design, self._tol)
+        return Elimination(design.features, self._removed, size, violation, machine.solution, self._softened_at)
+
+    def go(self, monitor: Monitor) -> Elimination:
+        """Solve, remove the least features, repeat."""
+        while True:
+            now = self.solved()
+            n_left = self._design.n_features
+            if n_left <= self._n_wanted:
+                return now
+            worst = np.argsort(now.size, kind="stable")[: how_many(n_left, self._n_wanted, self._step)]
+            self._removed.append(self._design.features[worst])
+            stay = np.ones(n_left, dtype=bool)
+            stay[worst] = False
+            self._design = self._design.keep(stay)
+            self._machine.keep(stay)
+            self._tell(monitor, replace(now, alive=self._design.features))
+
+    def _tell(self, monitor: Monitor, now: Elimination) -> None:
+        model: Any = now  # to the monitor, not one that grows
+        monitor.record(model, "drop", int(self._removed[-1][0]), now.violation)
 
 
 class OneByOne:
@@ -114,14 +296,18 @@ class OneByOne:
     accordingly, and weights are computed only where they can be the smallest.
     """
 
-    def __init__(self, design: DenseDesign, bands: list[Bands], tol: float) -> None:
+    def __init__(self, design: DenseDesign, bands: list[Bands], tol: float, *, hard: bool) -> None:
+        self._hard = hard
         self._rows = design.rows.copy()
         self._features = design.features
         self._bands = bands
         self._tol = tol
 
-    def run(self, n_wanted: int) -> Indices:
-        """Return all features, the first ``n_wanted`` being those left and the last the first to go."""
+    def run(self, n_wanted: int) -> Iterator[tuple[Indices, int]]:
+        """Yield, from time to time, all features and how many are left: these first, and last the first to go.
+
+        Ends early where no slack is allowed and the features left no longer separate the classes.
+        """
         from skgraft.ranking._kernels import STUCK
         from skgraft.ranking._kernels import eliminate as compiled
 
@@ -138,20 +324,23 @@ class OneByOne:
         before = np.zeros_like(B)
         solved, K, ridge, refresh = False, np.empty((0, 0)), np.empty(0), 0.0
         while k > n_wanted:
+            least = max(n_wanted, k - TOLD)
             if not solved:
                 K = rows[:k].T @ rows[:k]
                 refresh = REFRESH * float(np.trace(K))
                 ridge = np.full(m, max(JITTER * float(np.trace(K)) / m, np.finfo(float).tiny))
                 valid[:] = False
             k, why = compiled(
-                rows, norms, alive, k, n_wanted, K, lower, higher, upper, ridge, pinned, state, factors, valid, B,
+                rows, norms, alive, k, least, K, lower, higher, upper, ridge, pinned, state, factors, valid, B,
                 before, solved, reference, at_reference, order, 0.1 * self._tol, COMPILED_PIVOTS, BLOCK_SWAPS, refresh,
             )  # fmt: skip
             solved = why == STUCK
+            order[:k] = alive[:k]
+            yield self._features[order], k
+            if self._hard and not float(np.abs(ridge * B).max()) <= INSEPARABLE:
+                return
             if solved:
                 self._solve_surely(K, ridge, state, valid, B, before)
-        order[:k] = alive[:k]
-        return self._features[order]
 
     def _solve_surely(
         self, K: Array, ridge: Array, state: NDArray[np.int8], valid: NDArray[np.bool_], B: Array, before: Array

@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import _fit_context
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skgraft.criterion import Certificate
-from skgraft.estimator.linear_selector import LinearSelectingClassifier
+from skgraft.grafting.loop import Monitor
+from skgraft.matrix import DenseColumns, SparseColumns
 from skgraft.ranking.elimination import default_number
+from skgraft.ranking.kernel_machine import KERNEL_CONSTRAINTS, KernelSelectingClassifier
 from skgraft.ranking.radius_margin import Descent, descend
-from skgraft.run.history import History, Record
+from skgraft.run.history import History
 from skgraft.run.threads import threads
-from skgraft.svm.design import make_design
+from skgraft.svm.design import Design, make_design
 from skgraft.svm.dual import Bands, class_bands
-from skgraft.svm.machines import IndependentMachines, InseparableError
-
-Array = NDArray[np.float64]
+from skgraft.svm.machines import IndependentMachines, InseparableError, softened
 
 
-class R2W2Selector(LinearSelectingClassifier):
-    """Linear support vector machine on the features that its own error bound asks for.
+class R2W2Selector(KernelSelectingClassifier):
+    """Support vector machine on the features that its own error bound asks for.
 
     Multiplies features by scales σ and lowers the bound R²(σ)W²(σ) on the expected error [1]_ by gradient descent in
     log σ, R being the radius of the smallest sphere around the training data and 1/W their margin.  Then the half of
     the features with the smallest scales goes, and the descent is repeated with the others; a single descent selects
-    clearly worse.
+    clearly worse.  With a kernel, k(σ*x, σ*x') takes the place of the product [2]_.
+
+    Where classes overlap, slacks make up most of W and the bound hardly depends on the scales near equal ones, so that
+    a descent may go anywhere.  If they make up more than half, a second run of descents has a ridge ten times the
+    squared length of a row; the answer of the two that has the lower bound, at the C asked for and with scales of one,
+    is then improved by exchanging single features (up to a hundred, each for the ten others that the machine without
+    it asks for most) while that lowers the bound.
 
     Parameters
     ----------
@@ -38,7 +45,17 @@ class R2W2Selector(LinearSelectingClassifier):
     C : float, default=100.0
         What squared slack costs; infinity is the hard margin for which the bound was proved, for classes
         that can be separated.  Slacks are coordinates of their own: a ridge of 1/(2C) on the kernel, in W and in R.
-        The more the classes overlap, the less the bound says about features.
+        At infinity a half that no longer separates the classes is widened until it does; features that cannot do so,
+        because fewer were asked for, get the machine of the least squared slack, with a warning.
+    kernel : {"linear", "poly", "rbf"}, default="linear"
+        The kernel: x·x', (gamma x·x' + coef0)^degree or exp(-gamma |x - x'|²).  Others than the linear one need room
+        for a few matrices of n_samples², and sparse features are scaled for them but not centred.
+    degree : int, default=3
+        Degree of the polynomial.
+    gamma : float or "scale", default="scale"
+        Factor in the kernel; ``"scale"`` is one over the mean squared length of a row, with the features in use.
+    coef0 : float, default=1.0
+        Constant in the polynomial.
     halving : bool, default=True
         Whether descents are repeated; otherwise the features with the largest scales after one are selected.
     standardize : bool, default=True
@@ -49,11 +66,19 @@ class R2W2Selector(LinearSelectingClassifier):
         Largest violation of the optimality conditions of a machine, relative to the margin.
     n_jobs : int, optional
         Number of threads: None is one, unless joblib's context says otherwise, and -1 all cores.
+    verbose : int, default=0
+        1 shows progress on standard error.
+    callback : callable, optional
+        Called with the record of each descent and exchange; returning True ends the fit, with the features that the
+        bound of the last record belongs to, or those of the largest scales among them.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Weights of a machine on the selected features without scales, for the original features.
+        Weights of a machine on the selected features without scales, for the original features.  Of the linear kernel
+        only.
+    dual_coef_, support_vectors_ : ndarray of shape (n_machines, n_vectors) and (n_vectors, n_selected)
+        Of other kernels: the dual variables, with their signs, and the rows that have some, standardised.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts.
     support_ : ndarray of bool of shape (n_features,)
@@ -63,9 +88,10 @@ class R2W2Selector(LinearSelectingClassifier):
     scale_ : ndarray of shape (n_features,)
         The scales σ; zero for features that were removed.
     objective_ : float
-        The least bound R²W² reached with the features of the last descent.
+        The bound R²W² reached with the features of the last descent; after exchanges, that of the selected ones.
     history_ : History
-        One record for each descent: features it had, and the bound.
+        One record for each descent, of kind ``"optimize"``, with the features it had and the bound; and one for each
+        exchange, of kind ``"swap"``, with the feature that came in.
     certificate_ : Certificate
         Violation of the conditions of the last machine.
     classes_ : ndarray
@@ -80,6 +106,8 @@ class R2W2Selector(LinearSelectingClassifier):
     References
     ----------
     .. [1] Weston, Mukherjee, Chapelle, Pontil, Poggio and Vapnik (2001). Feature selection for SVMs. NIPS 13.
+    .. [2] Weston, Elisseeff, Schölkopf and Tipping (2003). Use of the zero-norm with linear models and kernel
+       methods. Journal of Machine Learning Research 3, section 4.4.
 
     Examples
     --------
@@ -93,11 +121,14 @@ class R2W2Selector(LinearSelectingClassifier):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_features_to_select": [None, Interval(Integral, 1, None, closed="left")],
         "C": [Interval(Real, 0, None, closed="right")],
+        **KERNEL_CONSTRAINTS,
         "halving": ["boolean"],
         "standardize": ["boolean"],
         "class_weight": [None, dict, StrOptions({"balanced"})],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "n_jobs": [None, Interval(Integral, None, -1, closed="right"), Interval(Integral, 1, None, closed="left")],
+        "verbose": ["verbose"],
+        "callback": [None, callable],
     }
 
     def __init__(
@@ -105,19 +136,31 @@ class R2W2Selector(LinearSelectingClassifier):
         *,
         n_features_to_select: int | None = None,
         C: float = 100.0,
+        kernel: str = "linear",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 1.0,
         halving: bool = True,
         standardize: bool = True,
         class_weight: Any = None,
         tol: float = 1e-6,
         n_jobs: int | None = None,
+        verbose: int = 0,
+        callback: Any = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
         self.halving = halving
         self.standardize = standardize
         self.class_weight = class_weight
         self.tol = tol
         self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callback = callback
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> R2W2Selector:
@@ -140,39 +183,56 @@ class R2W2Selector(LinearSelectingClassifier):
         X, codes, weight = self._read_classes(X, y, sample_weight)
         self._require_at_most_all(self.n_features_to_select)
         wanted = self.n_features_to_select or default_number(self.n_features_in_)
-        bands = self._bands(codes, float(self.C) * weight)
+        bands = [class_bands(y, ridge=0.5 / (float(self.C) * weight)) for y in self._signs(codes)]
+        monitor = Monitor(callback=self.callback, verbose=int(self.verbose), name="radius-margin bound")
         with threads(self.n_jobs, X):
             columns = self._columns(X, weight, standardize=self.standardize)
             design = make_design(columns)
             try:
                 found = descend(
-                    design, bands, int(wanted), halving=self.halving, tol=self.tol, slack_radius=0.5 / float(self.C)
+                    design,
+                    bands,
+                    int(wanted),
+                    halving=self.halving,
+                    tol=self.tol,
+                    monitor=monitor,
+                    slack_radius=0.5 / float(self.C),
+                    kernel_of=self._kernel_of,
                 )
             except InseparableError:
                 msg = "No hyperplane separates the classes, which C=inf (a hard margin) asks for. Set a finite C."
                 raise InseparableError(msg) from None
-            solution = IndependentMachines(bands).solve(design.keep(found.alive), None, self.tol)
-        self._keep_descent(found)
-        weights = np.zeros((len(bands), self.n_features_in_))
-        weights[:, found.alive] = solution.weights
-        self._keep_weights(weights, solution.intercept + weights @ design.intercept_shift, columns)
-        self.certificate_ = Certificate(solution.violation, None, solution.violation <= 10.0 * self.tol)
+            self._keep_descent(found, monitor.history)
+            violation = self._fit_machine(design.keep(found.alive), bands, columns, separates=found.separates)
+        self.certificate_ = Certificate(violation, None, found.finished and violation <= 10.0 * self.tol)
         return self
 
-    def _bands(self, codes: NDArray[np.intp], cost: Array) -> list[Bands]:
-        """Return the conditions of each machine: one for two classes, else one a class against the rest."""
-        positive = [1] if self.classes_.size == 2 else range(self.classes_.size)
-        return [class_bands(np.where(codes == k, 1.0, -1.0), ridge=0.5 / cost) for k in positive]
+    def _fit_machine(
+        self, design: Design, bands: list[Bands], columns: DenseColumns | SparseColumns, *, separates: bool
+    ) -> float:
+        """Train on the selected features and return the violation."""
+        if not separates:
+            msg = (
+                f"The {design.n_features} selected features do not separate the training data, so the margin is not "
+                "hard (C=inf) but that of the least squared slack. Select more features, or set a finite C."
+            )
+            warnings.warn(msg, ConvergenceWarning, stacklevel=4)
+            bands = softened(bands, design)
+        if self.kernel != "linear":
+            return self._fit_kernel_machines(design, bands, columns, self.tol)
+        solution = IndependentMachines(bands).solve(design, None, self.tol)
+        weights = np.zeros((len(bands), self.n_features_in_))
+        weights[:, design.features] = solution.weights
+        intercept = solution.intercept + solution.weights @ design.intercept_shift
+        self._keep_weights(weights, intercept, columns)
+        return solution.violation
 
-    def _keep_descent(self, found: Descent) -> None:
+    def _keep_descent(self, found: Descent, history: History) -> None:
         self.support_ = np.zeros(self.n_features_in_, dtype=bool)
         self.support_[found.alive] = True
         self.scale_ = np.zeros(self.n_features_in_)
         self.scale_[found.alive] = np.exp(found.log_scale)
         self.order_ = found.alive[np.argsort(-found.log_scale, kind="stable")]
-        self.objective_ = found.bounds[-1]
-        steps = zip(found.n_features, found.bounds, strict=True)
-        self.history_ = History(
-            [Record(k, -1, 0.0, bound, n, float(n), 0.0, "optimize") for k, (n, bound) in enumerate(steps, 1)]
-        )
-        self.n_iter_ = len(self.history_)
+        self.objective_ = found.bound
+        self.history_ = history
+        self.n_iter_ = len(history)

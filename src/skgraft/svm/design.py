@@ -65,6 +65,14 @@ class DenseDesign:
         """Return Σ_i weight_i x_ij² of each feature."""
         return np.einsum("ji,ji,i->j", self.rows, self.rows, weight)
 
+    def quadratic_forms(self, B: Array) -> Array:
+        """Return x_j'Bx_j of each feature."""
+        return np.einsum("ji,ji->j", self.rows @ B, self.rows)
+
+    def column(self, j: int) -> Array:
+        """Return a feature."""
+        return self.rows[j]
+
     def gram(self, squared_scale: Array | None) -> Array:
         """Return the Gram matrix of the rows of X with features scaled, X diag(z²) X'."""
         if squared_scale is None:
@@ -209,6 +217,14 @@ class SparseDesign:
         """Return Σ_i weight_i x_ij² of each feature."""
         each = np.repeat(weight, np.diff(self.X.indptr))
         return np.bincount(self.X.indices, each * self.X.data**2, self.n_features).astype(np.float64)
+
+    def quadratic_forms(self, B: Array) -> Array:
+        """Return x_j'Bx_j of each feature."""
+        return np.asarray(self.X.multiply(np.asarray(B @ self.X)).sum(axis=0)).ravel()
+
+    def column(self, j: int) -> Array:
+        """Return a feature."""
+        return np.asarray(self.X[:, [j]].toarray()).ravel()
 
     def gram(self, squared_scale: Array | None) -> Array:
         """Return the Gram matrix of the rows of X with features scaled, without their densification."""

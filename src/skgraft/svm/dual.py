@@ -37,6 +37,9 @@ BOXED_JITTER = 1e-6  # the same with limits of β, where K is often singular: ex
 JITTER_LIMIT = 1e-3
 RIDGE_ENOUGH = 1e-6
 BLOCK_SWAPS = 4  # swaps of all failing rows that may fail to improve before single swaps begin
+NEWTON_STEPS = 300
+HALVINGS = 40
+BISECTIONS = 60
 PIVOTS = 60  # pivots before the method that cannot cycle takes over
 CORRECTIONS = 12  # rounds that take the jitter out
 LARGE_STEP = 0.1  # ridge of the first proximal-point step, as part of the mean diagonal
@@ -238,13 +241,90 @@ def _approach(K: Array, bands: Bands, jitter: float, tol: float) -> tuple[Array,
 def _surely(
     K: Array, bands: Bands, state: State, beta: Array, pinned: NDArray[np.bool_], tol: float
 ) -> tuple[Array, float, State, int]:
-    """Pivot; if that cycles, go from the feasible ``beta`` by the active set, which cannot."""
+    """Pivot; if that cycles, go from ``beta`` by damped steps, and if these stall by the active set, which cannot."""
     from skgraft.svm.active_set import active_set
 
     found, b, new, pivots = _pivoting(K)(K, bands, state, pinned, tol)
     if pivots <= PIVOTS:
         return found, b, new, pivots
-    return active_set(K, bands, state, beta, pinned, tol)
+    found, b, new, steps = damped_newton(K, bands, beta, tol)
+    if steps <= NEWTON_STEPS:
+        return found, b, new, pivots + steps
+    return active_set(K, bands, new, found, pinned, tol)
+
+
+def damped_newton(K: Array, bands: Bands, beta: Array, tol: float) -> tuple[Array, float, State, int]:
+    """Minimise the primal of a machine with a ridge by the steps of pivoting, cut where they go too far.
+
+    With w = X'c the criterion is ½c'Kc + Σ h(slack of Kc + b), h being quadratic up to ridge times limit and linear
+    beyond.  Its Newton step leads to the solution for the rows as they are now inside, at the edge and beyond, which
+    is one pivot; since a step is only taken as far as it lowers the criterion, it cannot cycle.  More than
+    ``NEWTON_STEPS`` steps in the result mean that rounding kept it from its end.
+    """
+    c, g = beta, K @ beta
+    b = _best_intercept(bands, g)
+    slack, force, state = _forces(bands, g + b)
+    value = 0.5 * float(c @ g) + _price(bands, slack)
+    for step in range(1, NEWTON_STEPS + 1):
+        state = _with_free_rows(state, bands, g + b)
+        target, target_b = solve_partition(K, bands, state)
+        target_g = K @ target
+        length, products = 1.0, (float(c @ g), float(c @ target_g), float(target @ target_g))
+        for _ in range(HALVINGS):
+            new_g, new_b = g + length * (target_g - g), b + length * (target_b - b)
+            new_slack, force, new_state = _forces(bands, new_g + new_b)
+            square = (1.0 - length) ** 2 * products[0] + 2.0 * length * (1.0 - length) * products[1]
+            new_value = 0.5 * (square + length**2 * products[2]) + _price(bands, new_slack)
+            if new_value < value or np.array_equal(new_state, state):
+                break
+            length *= 0.5
+        else:
+            return force, b, state, NEWTON_STEPS + 1
+        c, g, b, value, slack = c + length * (target - c), new_g, new_b, new_value, new_slack
+        if length == 1.0 and _same_rows(new_state, state, bands, slack, tol):
+            return c, b, state, step
+        state = new_state
+    return force, b, state, NEWTON_STEPS + 1
+
+
+def _same_rows(now: State, before: State, bands: Bands, slack: Array, tol: float) -> bool:
+    """Say whether all rows are where the last step took them to be, within the tolerance."""
+    moved = now != before
+    if not moved.any():
+        return True
+    size, limit = np.abs(slack[moved]), (bands.ridge * bands.upper)[moved]
+    return bool((np.minimum(size, np.abs(size - limit)) <= tol).all())
+
+
+def _forces(bands: Bands, f: Array) -> tuple[Array, Array, State]:
+    """Return the slack of scores, with its sign, the dual variables that it asks for, and the state of each row."""
+    slack = np.maximum(bands.lower - f, 0.0) - np.maximum(f - bands.higher, 0.0)
+    force = np.clip(slack / bands.ridge, -bands.upper, bands.upper)
+    state = np.sign(slack).astype(np.int8)
+    state[np.abs(slack) > bands.ridge * bands.upper] *= 2
+    return slack, force, state
+
+
+def _price(bands: Bands, slack: Array) -> float:
+    """Return Σ h(slack)."""
+    size = np.abs(slack)
+    rounded = np.minimum(size, bands.ridge * bands.upper)
+    beyond = size > rounded
+    linear = float(bands.upper[beyond] @ (size - rounded)[beyond]) if beyond.any() else 0.0
+    return 0.5 * float((rounded**2 / bands.ridge).sum()) + linear
+
+
+def _best_intercept(bands: Bands, g: Array) -> float:
+    """Return the intercept at which the forces on the rows add up to nothing."""
+    edges = np.concatenate([bands.lower - g, bands.higher - g])
+    low, high = float(edges[np.isfinite(edges)].min()), float(edges[np.isfinite(edges)].max())
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (low + high)
+        if _forces(bands, g + middle)[1].sum() > 0.0:
+            low = middle
+        else:
+            high = middle
+    return 0.5 * (low + high)
 
 
 def _pivoting(K: Array) -> Callable[..., tuple[Array, float, State, int]]:

@@ -24,6 +24,7 @@ Mask = NDArray[np.bool_]
 #: A slack beyond this in a machine that allows none proves that nothing separates: slacks of inseparable data have
 #: a weighted mean of one at least.
 INSEPARABLE = 0.5
+SOFTENED = 1e-6  # ridge, as part of a row's mean square, of machines that should have none but do not separate
 DUAL_ROWS = 3000  # rows beyond which the Gram matrix of all of them is not formed
 DUAL_SHARE = 1.0 / 3.0  # the dual is solved while features are more than this share of the rows
 SPARSE_DUAL_ROWS = 300  # the same for sparse features, whose products are cheap in the primal
@@ -148,7 +149,7 @@ class IndependentMachines:
 
     def solve(self, design: Design, squared_scale: Array | None, tol: float) -> MachineSolution:
         """Solve with features multiplied by their scales."""
-        solver = self._solve_primal if self._prefers_primal(design) else self._solve_dual
+        solver = self._solve_primal if prefers_primal(design, self._bands) else self._solve_dual
         violation = solver(design, squared_scale, tol)
         assert self._weights is not None  # noqa: S101 -- set by either solver
         return MachineSolution(self._weights, self._intercept.copy(), violation, self._loss())
@@ -157,13 +158,6 @@ class IndependentMachines:
         """Return the price of the slacks of all outputs."""
         pairs = zip(self._first, self._slack, strict=True)
         return sum(slack_loss(slack, first.ridge, log=self._log_loss) for first, slack in pairs)
-
-    def _prefers_primal(self, design: Design) -> bool:
-        if not all((each.ridge > 0.0).all() for each in self._bands):
-            return False
-        if design.is_sparse:
-            return design.n_rows > SPARSE_DUAL_ROWS
-        return design.n_features < DUAL_SHARE * design.n_rows or design.n_rows > DUAL_ROWS
 
     def _solve_primal(self, design: Design, squared_scale: Array | None, tol: float) -> float:
         X = design.by_rows() if self._primal is None or self._primal[0].n_features != design.n_features else None
@@ -201,6 +195,22 @@ class IndependentMachines:
         self._weights = v if squared_scale is None else v * squared_scale
         self._slack = slacks
         return violation
+
+
+def softened(bands: Sequence[Bands], design: Design) -> list[Bands]:
+    """Return bands of hard margins with a small ridge, for features that do not separate."""
+    ridge = SOFTENED * max(float(design.squares().sum()) / design.n_rows, np.finfo(float).tiny)
+    return [replace(each, ridge=np.where(each.ridge > 0.0, each.ridge, ridge)) for each in bands]
+
+
+def prefers_primal(design: Design, bands: Sequence[Bands]) -> bool:
+    """Say whether machines on these features are solved by Newton's method rather than from a Gram matrix."""
+    if not all((each.ridge > 0.0).all() for each in bands):
+        limited = all(np.isfinite(each.upper).all() and not each.ridge.any() for each in bands)
+        return limited and design.n_features < DUAL_SHARE * design.n_rows and design.n_features <= DIRECT_FEATURES
+    if design.is_sparse:
+        return design.n_rows > SPARSE_DUAL_ROWS
+    return design.n_features < DUAL_SHARE * design.n_rows or design.n_rows > DUAL_ROWS
 
 
 def solve_by_rows(

@@ -27,6 +27,7 @@ Index = NDArray[np.intp]
 PRECISION = 1e-9  # largest infeasibility that HiGHS leaves, of the program and of its dual
 NOTHING = 1e-10  # what a weight may add to any margin of one without counting: a tenth of the precision
 DEVEX = 1  # HiGHS's number for approximate steepest edges
+USED = 1e-5  # part of the largest weight from which on one counts as such in a solution that is not exact
 SHORT_WALK = 500  # variables up to which these are the faster after a change of costs
 ALONE = -1  # the bag of a feature that is in none
 RELAXED = 1e-7  # the same where rounding does not allow for less
@@ -163,6 +164,29 @@ class Master:
         """Change what slack costs."""
         n = self._n_variables
         self._highs.changeColsBounds(n, np.arange(n, dtype=np.int32), np.zeros(n), price / self._unit)
+
+    def begin(self, variables: Array, weights: Array, price: Array) -> None:
+        """Start from the vertex nearest to a solution: features with weights at their bounds, others free.
+
+        As many variables as features, and one for each intercept, are between their bounds: those farthest from them.
+        """
+        import highspy
+
+        status = highspy.HighsBasisStatus
+        used = np.abs(weights) > USED * np.abs(weights).max(initial=0.0)
+        between = np.minimum(variables, price - variables) / price
+        basic = np.zeros(variables.size, bool)
+        basic[np.argsort(-between, kind="stable")[: np.count_nonzero(used) + self._n_intercepts]] = True
+        basis = highspy.HighsBasis()
+        basis.col_status = [
+            status.kBasic if inner else status.kLower if low else status.kUpper
+            for inner, low in zip(basic.tolist(), (variables < 0.5 * price).tolist(), strict=True)
+        ]
+        basis.row_status = [status.kLower] * self._n_intercepts + [
+            status.kBasic if not inside else status.kUpper if positive else status.kLower
+            for inside, positive in zip(used.tolist(), (weights > 0.0).tolist(), strict=True)
+        ]
+        self._highs.setBasis(basis)
 
     def drop(self, positions: Index) -> None:
         """Take features out that are in no bag and whose weights are zero, the basis staying what it is."""

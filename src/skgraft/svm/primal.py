@@ -1,4 +1,4 @@
-"""Machines with squared slack in the primal, by Newton's method.
+"""Machines in the primal, by Newton's method.
 
 For scales z, bands and costs c (see :mod:`skgraft.svm.dual`) they minimise
 
@@ -8,6 +8,12 @@ over the weights v of the features as they are and an intercept.  Rows outside t
 they stay the same the criterion is a quadratic, and a Newton step ends at its minimum.  With few features the step is
 a Cholesky decomposition of the support's cross-product, which is kept and updated by the rows that come and go;
 with many it is conjugate gradients on u = v/z, where small scales are no harm to the condition.
+
+A limit of the dual variables makes slack linear beyond ridge times limit: such rows pull with a constant force and
+have no curvature.  The plain hinge has no ridge at all.  It is reached by proximal-point steps on the dual variables β:
+with bands moved by what the ridge r did, lower + rβ, the solution has the conditions of the machine without a ridge
+once β repeats itself (Rockafellar 1976), whatever r.  The smaller r, the fewer such steps and the more Newton steps in
+each of them.
 """
 
 from __future__ import annotations
@@ -27,6 +33,12 @@ Array = NDArray[np.float64]
 NEWTON_STEPS = 100
 HALVINGS = 40
 CG_STEPS = 500
+#: The ridge of proximal-point steps times the mean limit of β, that is, how wide the rounded corner of the hinge is in
+#: units of the margin: of the first step from nothing, by which factor it falls, and the least.
+WIDE, NARROWER, NARROW = 1.0, 0.1, 1e-4
+NARROWEST = 1e-9  # it falls below the least where that is too slow, but not below this
+WARM = 1e-2  # the first from a solution nearby
+PROXIMAL_STEPS = 60
 
 
 @dataclass(frozen=True)
@@ -48,19 +60,22 @@ class Primal:
     X : ndarray or sparse matrix of shape (n_rows, n_features)
         The features.
     bands : Bands
-        Where the scores should be; the ridge r stands for costs c = 1/(2r).
+        Where the scores should be; the ridge r stands for costs c = 1/(2r), and is zero for the plain hinge.
     direct : bool
         Whether steps are taken by Cholesky's method.
     """
 
     def __init__(self, X: Any, bands: Bands, *, direct: bool) -> None:
         self._X = X
-        self._bands = bands
-        self._cost = 0.5 / bands.ridge
+        self._machine = bands
+        self._plain = not bands.ridge.any()
+        self._width = WIDE
+        self._beta = np.zeros(X.shape[0])
         self._direct = direct
         self.weights = np.zeros(X.shape[1])
-        self.intercept = _first_intercept(bands, self._cost)
+        self.intercept = _first_intercept(bands, bands.upper if self._plain else 0.5 / bands.ridge)
         self._cross: Array | None = None
+        self._take(bands)
         self._factor: Any = None  # of the last Newton step's system
         self._support = np.zeros(X.shape[0], dtype=np.int8)
 
@@ -79,8 +94,47 @@ class Primal:
         self._direct = direct
         self._factor = None
 
+    def _take(self, bands: Bands) -> None:
+        """Go on with other bands."""
+        self._bands = bands
+        self._cost = 0.5 / np.where(bands.ridge > 0.0, bands.ridge, 1.0)
+        self._limit = bands.ridge * bands.upper  # slack beyond which β is at its limit
+
     def solve(self, squared_scale: Array, tol: float) -> PrimalSolution:
         """Minimise from the present weights until the conditions hold within ``tol``."""
+        return self._solve_plain(squared_scale, tol) if self._plain else self._solve(squared_scale, tol)
+
+    def _solve_plain(self, squared_scale: Array, tol: float) -> PrimalSolution:
+        """Minimise without a ridge, by proximal-point steps from the present β."""
+        machine = self._machine
+        unit = float(machine.upper.mean())
+        steps, before = 0, np.inf
+        for _ in range(PROXIMAL_STEPS):
+            level = self._width / unit
+            shift = level * self._beta
+            if level != self._bands.ridge[0]:
+                self._cross = None  # its rows have other costs now
+            self._take(Bands(machine.lower + shift, machine.higher + shift, machine.upper, np.full(shift.size, level)))
+            solution = self._solve(squared_scale, 0.1 * tol)
+            steps += solution.n_steps
+            f = self._X @ self.weights + self.intercept
+            beta = self._dual(f)
+            violation = level * float(np.abs(beta - self._beta).max()) + solution.violation
+            self._beta = beta
+            if violation <= tol or self._width < NARROWEST:
+                break
+            slow = self._width <= NARROW and violation > 0.1 * before
+            before = violation
+            self._width = NARROWER * self._width if slow else max(NARROWER * self._width, min(NARROW, self._width))
+        self._width = WARM
+        slack = np.maximum(np.maximum(machine.lower - f, f - machine.higher), 0.0)
+        return PrimalSolution(self.weights, self.intercept, violation, slack, steps)
+
+    def _dual(self, f: Array) -> Array:
+        """Return β of scores: slack in units of the ridge, within the limits."""
+        return np.clip(2.0 * self._cost * self._slack(f), -self._bands.upper, self._bands.upper)
+
+    def _solve(self, squared_scale: Array, tol: float) -> PrimalSolution:
         v, b = self.weights, self.intercept
         self._factor = None
         f = self._X @ v + b
@@ -99,22 +153,31 @@ class Primal:
         return PrimalSolution(v, b, violation, slack, steps)
 
     def _side(self, f: Array) -> NDArray[np.int8]:
-        """Return 1 for rows below their band, -1 for rows above it, 0 inside."""
-        return (f < self._bands.lower).astype(np.int8) - (f > self._bands.higher).astype(np.int8)
+        """Return 1 for rows below their band, -1 for rows above it, 0 inside; twice that for β at its limit."""
+        slack = self._slack(f)
+        side = np.sign(slack).astype(np.int8)
+        side[np.abs(slack) > self._limit] *= 2
+        return side
 
     def _slack(self, f: Array) -> Array:
         """Return how far, and which way, each score is from its band."""
         return np.maximum(self._bands.lower - f, 0.0) - np.maximum(f - self._bands.higher, 0.0)
 
     def _value(self, f: Array, v: Array, squared_scale: Array) -> float:
-        return 0.5 * float((v * v / squared_scale).sum()) + float(self._cost @ self._slack(f) ** 2)
+        slack = np.abs(self._slack(f))
+        rounded = np.minimum(slack, self._limit)
+        loss = self._cost @ rounded**2
+        beyond = slack > rounded
+        if beyond.any():
+            loss += self._bands.upper[beyond] @ (slack[beyond] - rounded[beyond])
+        return 0.5 * float((v * v / squared_scale).sum()) + float(loss)
 
     def _violation(self, v: Array, f: Array, squared_scale: Array) -> float:
         """Return by how much scores would change if the weights followed from the slacks, as they should."""
-        beta = 2.0 * self._cost * self._slack(f)
+        beta = self._dual(f)
         if self._factor is not None and np.array_equal(self._side(f), self._support):
             return self._next_step(v, beta, squared_scale)
-        total = float(2.0 * self._cost[beta != 0.0].sum())
+        total = float(2.0 * self._cost[(beta != 0.0) & (np.abs(beta) < self._bands.upper)].sum())
         drift = abs(float(beta.sum())) / total if total > 0.0 else 0.0
         off = squared_scale * np.asarray(self._X.T @ beta) - v
         return float(np.abs(self._X @ off).max(initial=0.0)) + drift
@@ -148,20 +211,33 @@ class Primal:
         self, side: NDArray[np.int8], squared_scale: Array, v: Array, b: float, f: Array, tol: float
     ) -> tuple[Array, float]:
         """Return the minimum of the quadratic of the present support."""
-        inside = np.flatnonzero(side)
+        inside, limited = np.flatnonzero(np.abs(side) == 1), np.flatnonzero(np.abs(side) == 2)
+        force = np.sign(side[limited]) * self._bands.upper[limited]
+        pull = np.append(np.asarray(self._X[limited].T @ force), force.sum()) if limited.size else np.zeros(v.size + 1)
         if not inside.size:
-            return np.zeros_like(v), b
+            # all forces are constant: the weights follow from them, and the intercept goes where forces ask
+            return squared_scale * pull[:-1], self._next_edge(f, b, float(pull[-1]))
         edge = np.where(side[inside] > 0, self._bands.lower[inside], self._bands.higher[inside])
         if self._direct:
-            return self._by_cholesky(side, inside, edge, squared_scale)
-        return self._by_conjugate_gradients(inside, edge, squared_scale, v, f, tol)
+            return self._by_cholesky(side, inside, edge, pull, squared_scale)
+        return self._by_conjugate_gradients(inside, edge, pull, squared_scale, v, f, tol)
+
+    def _next_edge(self, f: Array, b: float, force: float) -> float:
+        """Return the intercept at which the first row changes its side if all are moved the way of the force."""
+        if force == 0.0:
+            return b
+        bands = self._bands
+        kinks = np.concatenate([bands.lower - f, bands.higher - f, bands.lower - self._limit - f,
+                                bands.higher + self._limit - f])  # fmt: skip
+        ahead = kinks[np.isfinite(kinks) & (kinks * force > 0.0)]
+        return b + float(ahead[np.argmin(np.abs(ahead))]) * (1.0 + 1e-9) if ahead.size else b
 
     def _by_cholesky(
-        self, side: NDArray[np.int8], inside: NDArray[np.intp], edge: Array, squared_scale: Array
+        self, side: NDArray[np.int8], inside: NDArray[np.intp], edge: Array, pull: Array, squared_scale: Array
     ) -> tuple[Array, float]:
         self._update_cross(side)
         cost = 2.0 * self._cost[inside]
-        right = np.append(np.asarray(self._X[inside].T @ (cost * edge)), cost @ edge)
+        right = np.append(np.asarray(self._X[inside].T @ (cost * edge)), cost @ edge) + pull
         scale = np.append(np.sqrt(squared_scale), 1.0)
         H = self._cross * scale[:, None]
         H *= scale
@@ -178,7 +254,7 @@ class Primal:
 
     def _update_cross(self, side: NDArray[np.int8]) -> None:
         """Bring the cross-product of the support, with a column of ones, up to date."""
-        now, before = side != 0, self._support != 0
+        now, before = np.abs(side) == 1, np.abs(self._support) == 1
         changed = now != before
         if self._cross is None or 2 * np.count_nonzero(changed) > np.count_nonzero(now):
             self._cross = self._cross_product(np.flatnonzero(now))
@@ -206,7 +282,14 @@ class Primal:
         return cross
 
     def _by_conjugate_gradients(
-        self, inside: NDArray[np.intp], edge: Array, squared_scale: Array, v: Array, f: Array, tol: float
+        self,
+        inside: NDArray[np.intp],
+        edge: Array,
+        pull: Array,
+        squared_scale: Array,
+        v: Array,
+        f: Array,
+        tol: float,
     ) -> tuple[Array, float]:
         """Solve for u = v/z with the intercept profiled out, starting from the present weights."""
         z = np.sqrt(squared_scale)
@@ -222,10 +305,11 @@ class Primal:
         residual = edge - f[inside]
         residual -= mean_cost @ residual
         u = v / z
-        g = z * np.asarray(transposed @ (cost * residual)) - u
+        # what the limited rows pull at the intercept, the others have to hold against
+        g = z * (np.asarray(transposed @ (cost * residual - pull[-1] * mean_cost)) + pull[:-1]) - u
         u = u + _conjugate_gradients(curvature, g, z, X, tol)
         v = z * u
-        return v, float(mean_cost @ (edge - X @ v))
+        return v, float(mean_cost @ (edge - X @ v)) + float(pull[-1]) / float(cost.sum())
 
 
 def _conjugate_gradients(curvature: Any, right: Array, z: Array, X: Any, tol: float) -> Array:

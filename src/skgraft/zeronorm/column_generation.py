@@ -97,6 +97,7 @@ def _warn(message: str) -> None:
 def grow(model: ProgramModel, controls: Controls, monitor: Monitor) -> bool:
     """Graft to the optimum of the full program, forbidden slack included; returns whether it got there."""
     settings = _settings(model, controls)
+    model.approach()
     finished = graft(model, settings, monitor)
     hard = model.program.hard
     if not hard.any():

@@ -35,6 +35,8 @@ LARGEST = 2**27
 EXPONENT = 270
 #: Points that a span gets beyond the number of monomials, so that random ones surely hold them all.
 SPARE = 5
+#: Points of a span beyond which the time is announced: it grows with their fourth power.
+MANY_POINTS = 500
 
 
 class KernelAROMClassifier(LinearSelectingClassifier):
@@ -280,6 +282,14 @@ class KernelAROMClassifier(LinearSelectingClassifier):
         n_extra = self.extra_points
         if n_extra == "auto":
             n_extra = max(0, count_monomials(X.shape[1], self.degree) + SPARE - SpanSpace.of(X, self.degree).basis.size)
+        n_points = X.shape[0] + int(n_extra)
+        if n_points > MANY_POINTS:
+            msg = (
+                f"implementation='span' computes about {float(n_points) ** 4:.0e} kernel values in every round for "
+                f"{n_points:,} points, which may take hours; use fewer rows or features, or a lower degree, so that "
+                f"the {count_monomials(X.shape[1], self.degree):,} monomials fit in memory"
+            )
+            warnings.warn(msg, UserWarning, stacklevel=5)
         extra = check_random_state(self.random_state).standard_normal((int(n_extra), X.shape[1]))
         return SpanSpace.of(X, self.degree, extra)
 

@@ -26,8 +26,9 @@ from scipy import sparse
 from skgraft.grafting.loop import Candidates
 from skgraft.matrix import DenseBlock, SparseBlock
 from skgraft.prices import Bags, Prices
+from skgraft.svm.interior import solve_inside
 from skgraft.svm.margins import Margins
-from skgraft.svm.master import ALONE, Master, Rows
+from skgraft.svm.master import ALONE, USED, Master, Rows
 from skgraft.zeronorm.rounds import trivial_prices
 
 Array = NDArray[np.float64]
@@ -35,6 +36,9 @@ Index = NDArray[np.intp]
 
 HARD = 1e3  # first price of slack that must vanish, in units of the multipliers
 NEAR = 0.8  # a row stays in the program while its feature's gradient is within this share of its cost
+NEARLY = 0.999  # the same after an interior-point method, which leaves little undecided
+MANY_ROWS, MOST_ROWS = 500, 5000  # rows for which one is worth its steps
+MANY = 0.5  # features that want to come in, for each row, from which on there are too many pivots
 CROWDED = 4  # rows for each that matters beyond which the others leave
 
 
@@ -46,6 +50,9 @@ class ProgramColumns(Protocol):
 
     def gradient(self, residual: Array) -> Array:
         """Return the product of all columns with a residual (n_rows, n_outputs)."""
+
+    def take(self, columns: Index) -> Any:
+        """Return columns: as rows of an array, or as a sparse matrix."""
 
     def block(self) -> DenseBlock | SparseBlock:
         """Return an empty block, to which the columns in use are copied."""
@@ -313,6 +320,50 @@ class ProgramModel:
                 self._a[machine.constraints] = machine.master.variables
                 if self.program.intercept:
                     self._intercept[machine.outputs] = machine.master.intercepts + self._centring(machine.outputs)
+
+    def approach(self) -> None:
+        """Take in what an interior-point method finds to matter, where the simplex method would need many pivots.
+
+        That is where many features want to come in at once: at the optimum about as many rows are met exactly as there
+        are features, and each of them costs pivots.
+        """
+        if self._open.any() or self.program.hard.any() or self._block.is_sparse or self.program.bags is not None:
+            return  # it knows no bounds that the members of a bag share
+        wanting = np.count_nonzero(np.abs(self.null_gradient) > self.program.cost[:, None], axis=0)
+        for machine in self._machines:
+            if machine.outputs.size > 1 or not MANY_ROWS <= machine.margins.size <= MOST_ROWS:
+                continue
+            output = int(machine.outputs[0])
+            if wanting[output] < MANY * machine.margins.size or not (self.program.cost > 0.0).all():
+                continue
+            self._approach(machine, output)
+
+    def _approach(self, machine: _Machine, output: int) -> None:
+        which, sign = machine.touching[output]
+        row, columns = machine.margins.row[which], self.program.columns
+
+        def take(features: Index) -> Array:
+            return np.asarray(columns.take(features)[:, row] * sign)
+
+        def gradient(a: Array) -> Array:
+            residual = np.zeros((columns.n_rows, 1))
+            np.add.at(residual[:, 0], row, sign * a)
+            return columns.gradient(residual)[:, 0]
+
+        price = self._price[machine.constraints]
+        balance = np.asarray(machine.margins.balance(machine.outputs).toarray()) * float(self.program.intercept)
+        balance = balance if self.program.intercept else balance[:0]
+        found = solve_inside(
+            take, gradient, machine.margins.need, price, self.program.cost, balance, self.null_gradient[:, output]
+        )
+        if found is None:
+            return
+        size = np.abs(found.weights)
+        matter = size > USED * size.max(initial=0.0)
+        near = np.abs(gradient(found.multipliers)[found.features]) >= NEARLY * self.program.cost[found.features]
+        kept = np.flatnonzero(matter | near)
+        self.free(found.features[kept] * self._n_outputs + output)
+        machine.master.begin(found.multipliers, found.weights[kept], price)
 
     def _centring(self, outputs: Index) -> Array:
         """Return what intercepts gain because sparse columns enter the program as they are, not centred.
