@@ -103,7 +103,7 @@ def _on_lead(found: Runs) -> str:
     ahead = []
     for name in "AB":
         best = min((found.mean(key, STATED, name, error) for key in others), default=float("nan"))
-        worst = max(found.mean(key, STATED, name, error) for key in ("b", NETWORK_VARIANT))
+        worst = max(found.mean(key, STATED, name, error) for key in ("b", NETWORK_VARIANT) if found.of(key, STATED, name))
         ahead.append(f"{name} {best / worst:.0f} times")
     return f"The best of the others errs more often than the worse of (b) and (b') by, on {', on '.join(ahead)}."
 
