@@ -88,13 +88,13 @@ def of_networks(found: Runs) -> list[str]:
 
 def _networks(found: Runs, data_set: str) -> str:
     """Return errors and sizes of both networks with the paper's parameters."""
-    runs = [(key, found.of(key, STATED, data_set)) for key in ("b", NETWORK_VARIANT)]
-    return f"{data_set} " + ", ".join(
-        f"({key}) {100 * found.mean(key, STATED, data_set, error):.2f} % with "
-        f"{found.mean(key, STATED, data_set, n_connections):.0f} connections"
-        for key, its in runs
-        if its
-    )
+    said = []
+    for key in ("b", NETWORK_VARIANT):
+        if found.of(key, STATED, data_set):
+            wrong, sizes = (found.values(key, STATED, data_set, measure) for measure in (error, n_connections))
+            size = f" with {sum(sizes) / len(sizes):.0f} connections" if sizes else ""
+            said.append(f"({key}) {100 * sum(wrong) / len(wrong):.2f} %{size}")
+    return f"{data_set} {', '.join(said)}"
 
 
 def _on_lead(found: Runs) -> str:
@@ -103,7 +103,8 @@ def _on_lead(found: Runs) -> str:
     ahead = []
     for name in "AB":
         best = min((found.mean(key, STATED, name, error) for key in others), default=float("nan"))
-        worst = max(found.mean(key, STATED, name, error) for key in ("b", NETWORK_VARIANT))
+        grown = [key for key in ("b", NETWORK_VARIANT) if found.of(key, STATED, name)]
+        worst = max(found.mean(key, STATED, name, error) for key in grown)
         ahead.append(f"{name} {best / worst:.0f} times")
     return f"The best of the others errs more often than the worse of (b) and (b') by, on {', on '.join(ahead)}."
 
@@ -127,7 +128,8 @@ def of_features(found: Runs) -> list[str]:
         (
             f"B: copies enter together in (c), which keeps {_features(found, 'c', 'B')} features, and some do in (a'), "
             f"{_features(found, VARIANT, 'B')}; at the same l1 all ways of sharing a weight among copies cost the "
-            f"same. The price l0 settles it: {_features(found, 'a', 'B')} in (a)."
+            "same, so that rounding decides and another machine may keep more. The price l0 settles it: "
+            f"{_features(found, 'a', 'B')} in (a)."
         ),
     ]
 
