@@ -104,10 +104,11 @@ def _endless(found: Runs) -> list[str]:
     where = [f"{name} {its.count(False)} of {len(its)}" for name, its in counts.items() if not all(its)]
     if not where:
         return []
-    return [
-        f"(b) still grew after 1000 steps on {', '.join(where)} instances: connections of features that are paid for cost "
-        "next to nothing, and without a floor each of them lowers C a little further and fits noise."
-    ]
+    words = (
+        f"(b) still grew after 1000 steps on {', '.join(where)} instances: connections of features that are paid for "
+        "cost next to nothing, and without a floor each of them lowers C a little further and fits noise."
+    )
+    return [words]
 
 
 def _on_lead(found: Runs) -> str:
