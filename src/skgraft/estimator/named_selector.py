@@ -12,6 +12,7 @@ from sklearn.utils import check_array, get_tags
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
+from skgraft.run import Fit
 from skgraft.tables.named import take_selected
 from skgraft.tables.table import read_new, read_table
 
@@ -24,6 +25,16 @@ class NamedSelector(SelectorMixin):
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
         return self.support_
+
+    def _set_fitted_attributes(self, fit: Fit) -> None:
+        """Set what every fit has; an estimator adds its model."""
+        self.support_ = fit.support
+        self.order_ = fit.order
+        self.objective_ = fit.objective
+        self.total_cost_ = fit.total_cost
+        self.certificate_ = fit.certificate
+        self.history_ = fit.history
+        self.n_iter_ = fit.n_iter
 
     def transform(self, X: Any) -> Any:
         """Return the selected columns.

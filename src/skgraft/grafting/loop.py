@@ -6,17 +6,16 @@ decides: a weight, a bag of features, a connection of a network.  See :class:`Gr
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skgraft.grafting.effort import FULL, Effort, Optimizable
 from skgraft.prices import within_limits
-from skgraft.run.history import History, Record
+from skgraft.run import Monitor
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -24,7 +23,6 @@ Index = NDArray[np.intp]
 PATIENCE = 50  # steps without progress, and without anything that wants to come in, before giving up
 SETTLINGS = 20  # rounds of priced growth, each from the optimum of the weights that the one before left open
 NOTICEABLE = 1e-5  # share of the criterion by which a step must lower it to count as progress
-EFFORTS = ("full", "light", "newest", "batch", "gauss_seidel")
 
 
 @dataclass(frozen=True)
@@ -53,8 +51,8 @@ class Candidates:
         )  # fmt: skip
 
 
-class Growable(Protocol):
-    """What the loop asks of a model."""
+class Growable(Optimizable, Protocol):
+    """What the loop asks of a model, beside the ways to re-optimise it."""
 
     @property
     def n_selected(self) -> int:
@@ -63,6 +61,10 @@ class Growable(Protocol):
     @property
     def total_cost(self) -> float:
         """What they cost together."""
+
+    @property
+    def gradient_evaluations(self) -> int:
+        """How often the gradient over all features has been computed so far; 0 where it is not counted."""
 
     def gradient_test(self) -> Candidates:
         """Return the closed units with the derivative of the criterion towards them."""
@@ -78,9 +80,6 @@ class Growable(Protocol):
 
     def free(self, units: Index) -> None:
         """Open units."""
-
-    def optimize(self, effort: str, tol: float, *, exact: bool, growing: bool) -> None:
-        """Re-optimise the open weights; ``growing`` tells that closed units still want to come in."""
 
     def prune(self, *, generous: bool) -> None:
         """Close units whose weights returned to zero; if ``generous``, keep those that are near coming back."""
@@ -109,15 +108,6 @@ class Weighing(Growable, Protocol):
         """Return what opening a unit is called in the history."""
 
 
-@runtime_checkable
-class Counting(Growable, Protocol):
-    """A model that counts how often it computes the gradient over all features."""
-
-    @property
-    def gradient_evaluations(self) -> int:
-        """How often it did so far."""
-
-
 @dataclass(frozen=True)
 class Settings:
     """How to grow.
@@ -129,7 +119,7 @@ class Settings:
     growth, whatever the effort in between.
     """
 
-    effort: str = "full"
+    effort: Effort = FULL
     select_unit: int | str = "auto"
     on_increase: str = "stop"
     tol: float = 1e-6
@@ -143,67 +133,26 @@ class Settings:
     settle: bool = False
 
 
-class Stop(Exception):  # noqa: N818 -- control flow, not an error
-    """Raised by the monitor when the callback asks to stop."""
-
-
-@dataclass
-class Monitor:
-    """Keeps the history and talks to the user: progress line, callback, interruption."""
-
-    callback: Callable[[Record], Any] | None = None
-    verbose: int = 0
-    name: str = "grafting"
-    history: History = field(default_factory=History)
-    started: float = field(default_factory=time.perf_counter)
-    stopped: bool = False  # by the callback
-    latest: Any = None  # the model as it was after the last step, whole even if the next one is interrupted
-    evaluated: int = 0  # gradients computed before this model came to be
-
-    def record(
-        self, model: Growable, kind: str, feature: int = -1, gradient: float = 0.0, features: Sequence[int] = ()
-    ) -> None:
-        """Note a step; raise :class:`Stop` if the callback returns True.
-
-        ``feature`` is the strongest of the ``features`` that came in, which need not be named where it is alone.
-        """
-        came_in = tuple(features) or ((feature,) if feature >= 0 else ())
-        record = Record(
-            step=len(self.history) + 1,
-            feature=feature,
-            gradient=gradient,
-            objective=model.objective(),
-            n_selected=model.n_selected,
-            cost=model.total_cost,
-            seconds=time.perf_counter() - self.started,
-            kind=kind,
-            features=came_in,
-            gradient_evaluations=self.evaluated + (model.gradient_evaluations if isinstance(model, Counting) else 0),
-        )
-        self.history.records.append(record)
-        self.latest = model.save()
-        if self.verbose:
-            self._show(record)
-        if self.callback is not None and bool(self.callback(record)):
-            self.stopped = True
-            raise Stop
-
-    def say(self, message: str) -> None:
-        """Write over the progress line, if there is one."""
-        if self.verbose:
-            sys.stderr.write(f"\r{self.name}: {message}")
-            sys.stderr.flush()
-
-    def _show(self, record: Record) -> None:
-        self.say(
-            f"step {record.step}, {record.n_selected} features, criterion {record.objective:.6g}, "
-            f"{record.seconds:.1f} s "
-        )
-
-    def close(self) -> None:
-        """End the progress line."""
-        if self.verbose:
-            sys.stderr.write("\n")
+def record_step(
+    monitor: Monitor,
+    model: Growable,
+    kind: str,
+    feature: int = -1,
+    gradient: float = 0.0,
+    features: Sequence[int] = (),
+) -> None:
+    """Let the monitor note where a model has come to."""
+    monitor.step(
+        model.save(),
+        kind=kind,
+        objective=model.objective(),
+        n_selected=model.n_selected,
+        cost=model.total_cost,
+        feature=feature,
+        gradient=gradient,
+        features=features,
+        gradient_evaluations=model.gradient_evaluations,
+    )
 
 
 def graft(model: Growable, settings: Settings, monitor: Monitor) -> bool:
@@ -227,9 +176,9 @@ def graft(model: Growable, settings: Settings, monitor: Monitor) -> bool:
 def _settle(model: Growable, settings: Settings, monitor: Monitor) -> None:
     """Bring the open weights to their optimum, where a start or a light effort left them elsewhere."""
     if model.open_violation() > settings.tol:
-        model.optimize("full", 0.5 * settings.tol, exact=True, growing=False)
+        model.optimize(0.5 * settings.tol, exact=True)
         model.prune(generous=False)
-        monitor.record(model, "optimize")
+        record_step(monitor, model, "optimize")
 
 
 def _grow_convex(model: Growable, settings: Settings, monitor: Monitor) -> bool:
@@ -247,11 +196,11 @@ def _grow_convex(model: Growable, settings: Settings, monitor: Monitor) -> bool:
             value = model.objective()
             falls = left < 0.9 * least or value < lowest - NOTICEABLE * abs(value)
             least, lowest, since = (min(left, least), min(value, lowest), 0) if falls else (least, lowest, since + 1)
-            if settings.effort == "newest" or since > PATIENCE:
+            if not settings.effort.is_stationary or since > PATIENCE:
                 return False
-        if wanting.size and step and settings.effort != "newest":
+        if wanting.size and step and settings.effort.is_stationary:
             model.prune(generous=automatic)
-        if settings.effort == "batch":
+        if settings.effort.opens_everything:
             chosen = candidates
         else:
             batch = max(batch, model.n_selected) if automatic else batch
@@ -262,12 +211,12 @@ def _grow_convex(model: Growable, settings: Settings, monitor: Monitor) -> bool:
             model.free(chosen.unit)
         largest = float(chosen.pull.max(initial=0.0))
         target = max(0.2 * largest, 0.5 * settings.tol) if automatic else 0.5 * settings.tol
-        model.optimize(settings.effort, target, exact=not automatic, growing=wanting.size > 0)
+        settings.effort.apply(model, target, exact=not automatic, growing=wanting.size > 0)
         if wanting.size:
             feature = model.feature_of(int(chosen.unit[np.argmax(chosen.pull)]))
-            monitor.record(model, "graft", feature, largest, _features(model, chosen))
+            record_step(monitor, model, "graft", feature, largest, _features(model, chosen))
         else:
-            monitor.record(model, "optimize", -1, largest)
+            record_step(monitor, model, "optimize", -1, largest)
     return False
 
 
@@ -303,6 +252,8 @@ def _grow_priced(model: Growable, settings: Settings, monitor: Monitor) -> bool:
             rejected.update(chosen.unit.tolist())
         else:
             stopped = stopped or settings.on_increase == "stop"
+            if stopped and isinstance(model, Weighing):
+                return True  # its candidates were tried in earnest, those without a price too
     return False
 
 
@@ -313,16 +264,15 @@ def _try(model: Growable, chosen: Candidates, settings: Settings, monitor: Monit
     feature, pull = model.feature_of(first), float(chosen.pull[0])
     kind = model.kind_of(first) if isinstance(model, Weighing) else "graft"
     model.free(chosen.unit)
-    model.optimize(settings.effort, 0.5 * settings.tol, exact=True, growing=True)
-    if settings.effort == "light" and not model.objective() < before - settings.min_gain:
-        # one step was not enough to judge by
-        model.optimize("full", 0.5 * settings.tol, exact=True, growing=False)
+    settings.effort.apply(model, 0.5 * settings.tol, exact=True, growing=True)
+    if settings.effort.is_partial and not model.objective() < before - settings.min_gain:
+        model.optimize(0.5 * settings.tol, exact=True)  # one step was not enough to judge by
     model.prune(generous=False)
     if model.objective() < before - settings.min_gain:
-        monitor.record(model, kind, feature, pull, _features(model, chosen))
+        record_step(monitor, model, kind, feature, pull, _features(model, chosen))
         return True
     model.restore(saved)
-    monitor.record(model, "undo", feature, pull, _features(model, chosen))
+    record_step(monitor, model, "undo", feature, pull, _features(model, chosen))
     return False
 
 

@@ -108,6 +108,16 @@ class History(Sequence[Record]):
         """
         self.records.append(record)
 
+    def copy(self) -> History:
+        """Return the same records, to which others may be added.
+
+        Returns
+        -------
+        History
+            A history of its own.
+        """
+        return History(list(self.records))
+
     def column(self, name: str) -> np.ndarray:
         """Return one quantity over all steps.
 

@@ -17,7 +17,8 @@ import numpy as np
 
 from skgraft.grafting.linear.model import LinearModel, Outcome
 from skgraft.grafting.linear.problem import LinearProblem
-from skgraft.grafting.loop import Monitor
+from skgraft.grafting.loop import record_step
+from skgraft.run import Monitor
 
 ROUNDS = 100  # far more than were ever needed: each of them changes which weights are beyond the cap
 
@@ -33,7 +34,7 @@ def reweight(model: LinearModel, minimize: Callable[[], Outcome], monitor: Monit
     for _ in range(ROUNDS):
         model.repenalize(replace(problem, beyond=beyond))
         if beyond.any():
-            monitor.record(model, "reweight")
+            record_step(monitor, model, "reweight")
         outcome = minimize()
         now = np.abs(model.coefficients()[0]) >= problem.cap
         if not outcome.finished or (now == beyond).all():

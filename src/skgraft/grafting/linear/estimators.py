@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from skgraft.criterion import Loss, loss_facts, loss_names, resolve_loss
 from skgraft.estimator.class_scores import ClassProbabilities
 from skgraft.estimator.named_selector import NamedSelector
-from skgraft.grafting.linear.fit import Controls, LinearFit, fit_linear
+from skgraft.grafting.linear.fit import LinearControls, LinearFit, fit_linear
 from skgraft.grafting.linear.problem import LinearProblem
-from skgraft.grafting.loop import EFFORTS
+from skgraft.grafting.effort import EFFORTS
 from skgraft.grafting.target import Target
 from skgraft.matrix import DenseColumns, JoinedColumns, SparseColumns, make_columns
 from skgraft.prices.resolve import Prices, resolve_penalty_weights, resolve_prices
@@ -146,10 +146,11 @@ class _LinearGraft(NamedSelector, BaseEstimator):
         columns = problem.columns
         fit = fit_linear(problem, self._controls(), self._start(columns.centre, columns.scale, problem.n_outputs))
         self._keep_result(fit, columns.centre, columns.scale)
+        fit.ending.tell()
 
-    def _controls(self) -> Controls:
-        return Controls(
-            effort=self.effort,
+    def _controls(self) -> LinearControls:
+        return LinearControls(
+            effort=EFFORTS[self.effort],
             select_unit=self.select_unit,
             on_increase=self.on_increase,
             polish=self.polish,
@@ -173,15 +174,10 @@ class _LinearGraft(NamedSelector, BaseEstimator):
 
     def _keep_result(self, fit: LinearFit, centre: Array, scale: Array) -> None:
         coef = (fit.weights / scale[:, None]).T
-        self.coef_ = np.ascontiguousarray(coef)
-        self.intercept_ = fit.intercept - coef @ centre
-        self.support_ = fit.support
-        self.order_ = fit.order
-        self.objective_ = fit.objective
-        self.certificate_ = fit.certificate
-        self.history_ = fit.history
-        self.total_cost_ = fit.total_cost
-        self.n_iter_ = fit.n_iter
+        self.coef_, self.intercept_ = np.ascontiguousarray(coef), fit.intercept - coef @ centre
+        if getattr(self, "_single_target", False):
+            self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]
+        self._set_fitted_attributes(fit)
 
     def _scores(self, X: Any) -> Array:
         """Return scores (n_samples, n_outputs), touching only the selected columns."""
@@ -570,8 +566,6 @@ class GraftRegressor(MultiOutputMixin, RegressorMixin, _LinearGraft):
         """
         with threads(self.n_jobs, X):
             self._solve(self._problem(X, y, sample_weight))
-        if self._single_target:
-            self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]
         return self
 
     def _encoded(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:

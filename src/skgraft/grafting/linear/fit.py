@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import sys
-import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from skgraft.criterion.certificate import GLOBAL, NO_MOVE, NOT_CONVERGED, NOT_STATIONARY, WEIGHTS, Certificate
 from skgraft.grafting.linear.capped import reweight
@@ -18,9 +15,10 @@ from skgraft.grafting.linear.model import LinearModel, Outcome, Saved
 from skgraft.grafting.linear.optimality import Check, certify, check, is_bounded
 from skgraft.grafting.linear.polish import polish as polish_model
 from skgraft.grafting.linear.problem import LinearProblem
-from skgraft.grafting.loop import Monitor, Settings, Stop, graft
+from skgraft.grafting.effort import FULL, Effort
+from skgraft.grafting.loop import Settings, graft, record_step
+from skgraft.run import Controls, Fit, History, Monitor
 from skgraft.grafting.target import Target
-from skgraft.run.history import History, Record
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -35,37 +33,26 @@ SHARP = 1e-4  # share of the tolerance that a last Newton step aims at
 SMALLEST = 1e-12  # share of the tolerance beyond which rounding ends the refinement
 
 
-@dataclass(frozen=True)
-class Controls:
+@dataclass(frozen=True, kw_only=True)
+class LinearControls(Controls):
     """How to fit: everything that is not part of the criterion."""
 
-    effort: str = "full"
+    effort: Effort = FULL
     select_unit: int | str = "auto"
     on_increase: str = "stop"
     polish: bool | str = True
-    tol: float = 1e-6
-    max_iter: int = 1000
-    verbose: int = 0
-    callback: Callable[[Record], Any] | None = None
     seed: int = 0
 
 
-@dataclass(frozen=True)
-class LinearFit:
-    """A fitted linear model in standardised coordinates, and how good it is."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LinearFit(Fit):
+    """A fitted linear model in standardised coordinates."""
 
     weights: Array
     intercept: Array
-    support: NDArray[np.bool_]
-    order: Index
-    objective: float
-    total_cost: float
-    certificate: Certificate
-    history: History
-    n_iter: int
 
 
-def fit_linear(problem: LinearProblem, controls: Controls, start: tuple[Array, Array] | None = None) -> LinearFit:
+def fit_linear(problem: LinearProblem, controls: LinearControls, start: tuple[Array, Array] | None = None) -> LinearFit:
     """Minimise the criterion over linear models, and certify the result.
 
     Parameters
@@ -77,33 +64,34 @@ def fit_linear(problem: LinearProblem, controls: Controls, start: tuple[Array, A
     start : tuple of ndarray, optional
         Weights (n_features, n_outputs) and intercepts to start from, in standardised coordinates.
     """
-    monitor = Monitor(callback=controls.callback, verbose=controls.verbose)
+    monitor = controls.monitor("grafting")
     ended = minimize(problem, controls, start, monitor)
     model, saved = ended.model, ended.saved
     fit = conclude(model, check_saved(model, saved), saved, controls, monitor.history, ended.outcome)
-    if ended.interrupted:
-        warn("Interrupted: this is the best model so far, not the optimum.")
-    elif not fit.certificate.converged and controls.effort != "newest" and not monitor.stopped:
-        warn(
-            f"The fit did not reach tol={controls.tol:g} in max_iter={controls.max_iter} steps "
-            f"(KKT violation {fit.certificate.kkt_violation:.1e}). Raise max_iter or tol, or add an l2 penalty."
-        )
-    return fit
+    reached = fit.certificate.converged or not controls.effort.is_stationary
+    return replace(fit, ending=monitor.ending(unconverged(controls, fit.certificate.kkt_violation), converged=reached))
+
+
+def unconverged(controls: Controls, violation: float) -> str:
+    """Return what to say of a fit that did not reach its tolerance."""
+    return (
+        f"The fit did not reach tol={controls.tol:g} in max_iter={controls.max_iter} steps "
+        f"(KKT violation {violation:.1e}). Raise max_iter or tol, or add an l2 penalty."
+    )
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a minimisation ended: the model, its best state, how the search ended and whether it was interrupted."""
+    """How a minimisation ended: the model, its best state, and how the search ended."""
 
     model: LinearModel
     saved: Saved
     outcome: Outcome
-    interrupted: bool
 
 
 def minimize(
     problem: LinearProblem,
-    controls: Controls,
+    controls: LinearControls,
     start: tuple[Array, Array] | None,
     monitor: Monitor,
     scale: float = 0.0,
@@ -114,29 +102,19 @@ def minimize(
     """
     if problem.is_large and "skgraft.grafting.linear._kernels" not in sys.modules:
         monitor.say("loading compiled code (compiled once, which may take some seconds) ...")
-    model = None
-    outcome, interrupted = Outcome(), False
-    try:
+    outcome = Outcome()
+    with monitor.watch():
         model, tol = begin(problem, controls, start)
         tol = max(tol, controls.tol * scale)
         monitor.latest = model.save()
         outcome = run(model, controls, tol, monitor)
         if start is not None and not problem.convex:
             outcome = _no_worse_than_cold(model, controls, tol, monitor, outcome)
-        saved = model.save()
-    except Stop:
-        saved = monitor.latest
-    except KeyboardInterrupt:
-        if monitor.latest is None or model is None:
-            raise  # nothing was fitted yet
-        saved, interrupted = monitor.latest, True
-    finally:
-        monitor.close()
-    assert model is not None  # noqa: S101 -- Stop comes from a step, and steps have a model
-    return Ended(model, saved, outcome, interrupted)
+        monitor.latest = model.save()
+    return Ended(model, monitor.latest, outcome)
 
 
-def begin(problem: LinearProblem, controls: Controls, start: tuple[Array, Array] | None) -> tuple[LinearModel, float]:
+def begin(problem: LinearProblem, controls: LinearControls, start: tuple[Array, Array] | None) -> tuple[LinearModel, float]:
     """Return the model at its start and the absolute tolerance that belongs to it."""
     model = LinearModel(problem)
     scale = float(np.abs(model.null_gradient).max(initial=0.0))
@@ -150,20 +128,20 @@ def rounding(target: Target) -> float:
     return 4.0 * float(np.finfo(float).eps * (target.weight @ np.abs(target.y)).max())
 
 
-def run(model: LinearModel, controls: Controls, tol: float, monitor: Monitor) -> Outcome:
+def run(model: LinearModel, controls: LinearControls, tol: float, monitor: Monitor) -> Outcome:
     """Minimise the criterion from where the model is."""
     if model.problem.capped_l1 == 0.0:
         return _run_once(model, controls, tol, monitor)
     return reweight(model, lambda: _run_once(model, controls, tol, monitor), monitor)
 
 
-def _run_once(model: LinearModel, controls: Controls, tol: float, monitor: Monitor) -> Outcome:
+def _run_once(model: LinearModel, controls: LinearControls, tol: float, monitor: Monitor) -> Outcome:
     settings = settings_for(model.problem, controls, tol, model.layout.n_units)
     finished = grow(model, settings, monitor)
     return improve(model, controls, settings, monitor, finished=finished)
 
 
-def settings_for(problem: LinearProblem, controls: Controls, tol: float, n_units: int) -> Settings:
+def settings_for(problem: LinearProblem, controls: LinearControls, tol: float, n_units: int) -> Settings:
     """Return how the loop is to grow the model of a problem."""
     rows, columns = problem.columns.n_rows, problem.n_features * problem.n_outputs
     return Settings(
@@ -176,7 +154,7 @@ def settings_for(problem: LinearProblem, controls: Controls, tol: float, n_units
         max_features=problem.prices.max_features,
         max_cost=problem.prices.max_cost,
         first_batch=max(FEWEST_UNITS, max(20, min(rows, columns) // 20) * n_units // max(columns, 1)),
-        settle=controls.effort != "newest",
+        settle=controls.effort.is_stationary,
     )
 
 
@@ -186,17 +164,17 @@ def grow(model: LinearModel, settings: Settings, monitor: Monitor) -> bool:
     finished = graft(model, settings, monitor)
     if frugal is not None and frugal[1] < model.objective():
         model.restore(frugal[0])
-        monitor.record(model, "restart")
+        record_step(monitor, model, "restart")
     return finished
 
 
-def improve(model: LinearModel, controls: Controls, settings: Settings, monitor: Monitor, *, finished: bool) -> Outcome:
+def improve(model: LinearModel, controls: LinearControls, settings: Settings, monitor: Monitor, *, finished: bool) -> Outcome:
     """Polish a grown model where that can help, and take the last digits."""
     no_move = False
     if controls.polish and not _is_global(model, settings):
         rng = np.random.default_rng(controls.seed)
         no_move = polish_model(model, settings, monitor, thorough=controls.polish == "thorough", rng=rng)
-    if finished and controls.effort != "newest":
+    if finished and controls.effort.is_stationary:
         _refine(model, settings, controls, monitor)
     return Outcome(finished, no_move)
 
@@ -208,7 +186,7 @@ def _is_global(model: LinearModel, settings: Settings) -> bool:
 
 
 def _no_worse_than_cold(
-    model: LinearModel, controls: Controls, tol: float, monitor: Monitor, outcome: Outcome
+    model: LinearModel, controls: LinearControls, tol: float, monitor: Monitor, outcome: Outcome
 ) -> Outcome:
     """Search from the empty model too, and take the better.
 
@@ -220,7 +198,7 @@ def _no_worse_than_cold(
     model.restart(None, 0.5 * tol)
     cold = run(model, controls, tol, Monitor())
     if model.objective() < value:
-        monitor.record(model, "restart")
+        record_step(monitor, model, "restart")
         return cold
     model.restore(found)
     return outcome
@@ -241,7 +219,7 @@ def _thrifty_start(model: LinearModel, settings: Settings) -> tuple[Any, float] 
     return found
 
 
-def _refine(model: LinearModel, settings: Settings, controls: Controls, monitor: Monitor) -> None:
+def _refine(model: LinearModel, settings: Settings, controls: LinearControls, monitor: Monitor) -> None:
     """Go on with smaller tolerances until the duality gap, too, is small; small gradients alone may leave it.
 
     Then take the last digits, where they cost little.
@@ -277,11 +255,6 @@ def check_model(model: LinearModel) -> Check:
     return model.checked
 
 
-def warn(message: str) -> None:
-    """Warn the caller of an estimator that its fit did not get there."""
-    warnings.warn(message, ConvergenceWarning, stacklevel=5)
-
-
 def check_saved(model: LinearModel, saved: Saved) -> Check:
     """Check a saved state: by the model where it is still there, else from the coefficients alone."""
     if saved.point is model.point:
@@ -290,7 +263,7 @@ def check_saved(model: LinearModel, saved: Saved) -> Check:
 
 
 def conclude(
-    model: LinearModel, found: Check, saved: Any, controls: Controls, history: History, outcome: Outcome
+    model: LinearModel, found: Check, saved: Any, controls: LinearControls, history: History, outcome: Outcome
 ) -> LinearFit:
     """Put a model and what was found of it into a result."""
     problem = model.problem
@@ -314,16 +287,15 @@ def conclude(
         total_cost=total_cost,
         certificate=Certificate(violation, gap, converged, scope),
         history=history,
-        n_iter=max(1, len(history)),  # the first gradient test counts
     )
 
 
 def scope_of(
-    problem: LinearProblem, found: Check, controls: Controls, scale: float, outcome: Outcome, *, converged: bool
+    problem: LinearProblem, found: Check, controls: LinearControls, scale: float, outcome: Outcome, *, converged: bool
 ) -> str:
     """Return what is certified of a model, in words; ``scale`` is the largest gradient of the empty model."""
     if not converged:
-        return NOT_STATIONARY if controls.effort == "newest" else NOT_CONVERGED
+        return NOT_CONVERGED if controls.effort.is_stationary else NOT_STATIONARY
     tol = max(controls.tol * scale * (1.0 + 1e-6), rounding(problem.target))
     if problem.l0 == 0.0 and problem.capped_l1 == 0.0 and found.relaxed <= tol:
         return GLOBAL

@@ -132,7 +132,7 @@ class LinearModel:
         elif first.any():
             self.free(np.flatnonzero(first))
         if first.any():
-            self.optimize("full", tol, exact=True, growing=False)
+            self.optimize(tol, exact=True)
 
     def _is_allowed(self, weights: Array) -> bool:
         """Whether weights to start from keep to the limits."""
@@ -330,21 +330,21 @@ class LinearModel:
 
     # -- re-optimising the open weights --------------------------------------------------------------------
 
-    def optimize(self, effort: str, tol: float, *, exact: bool, growing: bool) -> None:
-        """Re-optimise the open weights with the given effort."""
-        if effort == "light" and growing:
-            self._orthant_step()
-        elif effort == "newest":
-            newest = self._units[np.isin(self._units, self._units_at(self._newest))]
-            self._move_to(self._optimize_only(newest, tol))
-        else:
-            if effort == "gauss_seidel":
-                self._gauss_seidel(tol)
-            steps = NEWTON_STEPS if exact or self._target.loss.quadratic else INEXACT_STEPS
-            if effort in {"batch", "light"}:
-                steps = NEWTON_STEPS
-            known = self._gradient[self._weights] if self._fresh else None
-            self._move_to(self._newton.run(self._point, self._part, tol, steps, known))
+    def optimize(self, tol: float, *, exact: bool) -> None:
+        """Bring the open weights to their optimum, or a few Newton steps nearer to it."""
+        steps = NEWTON_STEPS if exact or self._target.loss.quadratic else INEXACT_STEPS
+        known = self._gradient[self._weights] if self._fresh else None
+        self._move_to(self._newton.run(self._point, self._part, tol, steps, known))
+
+    def optimize_newest(self, tol: float) -> None:
+        """Bring the newest weights and the intercepts to their optimum."""
+        newest = self._units[np.isin(self._units, self._units_at(self._newest))]
+        self._move_to(self._optimize_only(newest, tol))
+
+    def optimize_in_turn(self, tol: float, *, exact: bool) -> None:
+        """Bring the worst unit to its optimum a few times, then all of them together."""
+        self._gauss_seidel(tol)
+        self.optimize(tol, exact=exact)
 
     def sharpen(self, tol: float) -> None:
         """Take the last digits of the open weights, as far as two steps with the curvature at hand bring them."""
@@ -385,7 +385,7 @@ class LinearModel:
             worst = self._units[[int(np.argmax(own))]] if own.size else self._units
             self._move_to(self._optimize_only(worst, tol))
 
-    def _orthant_step(self) -> None:
+    def single_step(self) -> None:
         point, part = self._point, self._part
         residual = self._target.residual(point.scores)
         gradient = self._hessian.gradient(residual)

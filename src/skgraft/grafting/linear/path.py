@@ -14,7 +14,7 @@ from skgraft.criterion import Loss
 from skgraft.criterion.certificate import Certificate
 from skgraft.estimator.values import falling, list_of_numbers
 from skgraft.grafting.linear.fit import (
-    Controls,
+    LinearControls,
     begin,
     check_model,
     conclude,
@@ -22,14 +22,12 @@ from skgraft.grafting.linear.fit import (
     improve,
     run,
     settings_for,
-    warn,
 )
 from skgraft.grafting.linear.l1max import estimator_for, null_l1
 from skgraft.grafting.linear.model import LinearModel, Outcome
 from skgraft.grafting.linear.problem import LinearProblem
-from skgraft.grafting.loop import Monitor
 from skgraft.prices import Prices
-from skgraft.run.threads import threads
+from skgraft.run import Monitor, Stop, threads, warn_user
 
 Array = NDArray[np.float64]
 
@@ -299,8 +297,8 @@ def path_of(
         walk = _walk_convex if all(step.convex for step in steps) else _walk_priced
         points = tuple(walk(steps, controls, nested=nested and way in {"sizes", "costs"}))
     left = sum(not point.certificate.converged for point in points)
-    if left and controls.effort != "newest":
-        warn(
+    if left and controls.effort.is_stationary:
+        warn_user(
             f"{left} of {len(points)} points of the path did not reach tol={controls.tol:g} in "
             f"max_iter={controls.max_iter} steps. Raise max_iter or tol, or add an l2 penalty."
         )
@@ -336,18 +334,18 @@ def _with(problem: LinearProblem, way: str, value: float) -> LinearProblem:
     return replace(problem, l0=value) if way == "l0s" else replace(problem, l2=value)
 
 
-def _walk_convex(steps: list[LinearProblem], controls: Controls, *, nested: bool) -> Iterator[PathPoint]:
+def _walk_convex(steps: list[LinearProblem], controls: LinearControls, *, nested: bool) -> Iterator[PathPoint]:
     """Go from each optimum to the next; ``nested`` follows from convexity."""
     del nested
     model, tol = begin(steps[0], controls, None)
     for step in steps:
         model.repenalize(step)
-        monitor = Monitor(callback=controls.callback, verbose=controls.verbose)
+        monitor = controls.monitor("path")
         outcome = run(model, controls, tol, monitor)
         yield _point(model, controls, monitor, outcome)
 
 
-def _walk_priced(steps: list[LinearProblem], controls: Controls, *, nested: bool) -> Iterator[PathPoint]:
+def _walk_priced(steps: list[LinearProblem], controls: LinearControls, *, nested: bool) -> Iterator[PathPoint]:
     """Search each model from the empty one.
 
     Where steps differ in the number of features alone, and features come in one by one, each greedy growth is the
@@ -360,7 +358,7 @@ def _walk_priced(steps: list[LinearProblem], controls: Controls, *, nested: bool
         if at and not shared:
             model, tol = begin(step, controls, None)
         model.repenalize(step)
-        monitor = Monitor(callback=controls.callback, verbose=controls.verbose)
+        monitor = controls.monitor("path")
         settings = settings_for(step, controls, tol, model.layout.n_units)
         finished = grow(model, settings, monitor)
         trunk = model.save()
@@ -374,7 +372,7 @@ def _walk_priced(steps: list[LinearProblem], controls: Controls, *, nested: bool
             model.restore(trunk)
 
 
-def _growth_is_shared(steps: list[LinearProblem], controls: Controls) -> bool:
+def _growth_is_shared(steps: list[LinearProblem], controls: LinearControls) -> bool:
     """Whether the greedy growth of each step begins with that of the step before."""
     first = steps[0]
     one_by_one = controls.select_unit in {"auto", 1} and first.group_l1 == 0.0
@@ -384,7 +382,7 @@ def _growth_is_shared(steps: list[LinearProblem], controls: Controls) -> bool:
     )
 
 
-def _point(model: LinearModel, controls: Controls, monitor: Monitor, outcome: Outcome) -> PathPoint:
+def _point(model: LinearModel, controls: LinearControls, monitor: Monitor, outcome: Outcome) -> PathPoint:
     problem = model.problem
     fit = conclude(model, check_model(model), model.save(), controls, monitor.history, outcome)
     scale, centre = problem.columns.scale[fit.order], problem.columns.centre[fit.order]

@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skgraft.grafting.linear.model import LinearModel
-from skgraft.grafting.loop import Monitor, Settings, affordable, graft
+from skgraft.grafting.effort import FULL
+from skgraft.run import Monitor
+from skgraft.grafting.loop import record_step, Settings, affordable, graft
 from skgraft.prices import within_limits
 
 Array = NDArray[np.float64]
@@ -56,10 +58,9 @@ def polish(
 
     Returns whether every move that may lower the criterion was tried.
     """
-    if settings.effort != "newest":
-        settings = replace(
-            settings, effort="full"
-        )  # a lesser effort is for growing, and moves are judged at the optimum
+    if settings.effort.is_stationary:
+        # a lesser effort is for growing, and moves are judged at the optimum
+        settings = replace(settings, effort=FULL)
     complete = _descend(model, settings, monitor)
     if not thorough:
         return complete
@@ -71,7 +72,7 @@ def polish(
         found = _descend(model, settings, Monitor())
         if model.objective() < best_value - _noise(model):
             best, best_value, complete = model.save(), model.objective(), found
-            monitor.record(model, "restart")
+            record_step(monitor, model, "restart")
         else:
             model.restore(best)
     return complete
@@ -119,7 +120,7 @@ def _improve(model: LinearModel, settings: Settings, monitor: Monitor) -> tuple[
         _apply(model, parts[drop] if drop >= 0 else NOTHING, add, settings)
         if model.objective() < value - noise:
             kind = "swap" if drop >= 0 and add >= 0 else ("drop" if drop >= 0 else "graft")
-            monitor.record(model, kind, model.feature_of(add) if add >= 0 else -1)
+            record_step(monitor, model, kind, model.feature_of(add) if add >= 0 else -1)
             return True, complete
         model.restore(saved)
     return False, complete
@@ -174,7 +175,7 @@ def _reoptimize_without(model: LinearModel, part: Index, settings: Settings, add
         model.close(part)
     if add >= 0:
         model.free(np.array([add]))
-    model.optimize("full", 0.1 * settings.tol, exact=True, growing=False)
+    model.optimize(0.1 * settings.tol, exact=True)
 
 
 def _fill(model: LinearModel, settings: Settings) -> None:
@@ -189,7 +190,7 @@ def _fill(model: LinearModel, settings: Settings) -> None:
         if settings.max_features is not None:
             units = units.take(np.array([np.argmax(units.pull)]))
         model.free(units.unit)
-        model.optimize("full", 0.1 * settings.tol, exact=True, growing=False)
+        model.optimize(0.1 * settings.tol, exact=True)
 
 
 def _parts(model: LinearModel, settings: Settings) -> list[Index]:

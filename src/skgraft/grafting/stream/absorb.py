@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -10,16 +9,15 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.grafting.linear.fit import Controls, check_saved, minimize, rounding, scope_of
+from skgraft.grafting.linear.fit import LinearControls, check_saved, minimize, rounding, scope_of
 from skgraft.grafting.linear.optimality import model_scores
 from skgraft.grafting.linear.problem import Layout, LinearProblem, make_penalty
-from skgraft.grafting.loop import Growable, Monitor
 from skgraft.grafting.stream.held import Held, copied, promise, stays
 from skgraft.grafting.stream.names import NameIndex
 from skgraft.grafting.stream.state import Again, Known, Stream, empty_stream
 from skgraft.grafting.target import Target
 from skgraft.matrix import DenseColumns, JoinedColumns, SparseColumns
-from skgraft.run.history import History
+from skgraft.run import Monitor, Record
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -59,20 +57,21 @@ class _StreamMonitor(Monitor):
     """A monitor whose records name columns by their positions in the stream."""
 
     positions: Index = field(default_factory=lambda: np.empty(0, np.intp))
+    evaluated: int = 0  # gradients computed before this block
 
-    def record(
-        self, model: Growable, kind: str, feature: int = -1, gradient: float = 0.0, features: Sequence[int] = ()
-    ) -> None:
-        """Note a step."""
-        came_in = self.positions[list(features)].tolist()
-        super().record(model, kind, int(self.positions[feature]) if feature >= 0 else -1, gradient, came_in)
+    def note(self, record: Record) -> None:
+        """Add a record to the history."""
+        came_in = self.positions[list(record.features)].tolist()
+        feature = int(self.positions[record.feature]) if record.feature >= 0 else -1
+        evaluations = self.evaluated + record.gradient_evaluations
+        super().note(replace(record, feature=feature, features=tuple(came_in), gradient_evaluations=evaluations))
 
 
 def absorb(
     before: Stream | None,
     block: Block,
     criterion: Criterion,
-    controls: Controls,
+    controls: LinearControls,
     buffer: int | None,
     start: tuple[Array, Array] | None = None,
 ) -> Stream:
@@ -86,7 +85,7 @@ def absorb(
         The columns that arrive; in a further pass, read again.
     criterion : Criterion
         What is to be minimised.
-    controls : Controls
+    controls : LinearControls
         How to minimise it.
     buffer : int or None
         How many columns outside the model to keep; None keeps all.
@@ -136,7 +135,7 @@ def _first_of_bag(problem: LinearProblem, positions: Index) -> Index:
     return np.asarray(first[bags.of])
 
 
-def _tolerance(target: Target, controls: Controls, scale: float) -> float:
+def _tolerance(target: Target, controls: LinearControls, scale: float) -> float:
     return max(controls.tol * scale, rounding(target))
 
 
@@ -249,7 +248,7 @@ def _optimized(
     block: Block,
     arriving: LinearProblem,
     criterion: Criterion,
-    controls: Controls,
+    controls: LinearControls,
     buffer: int | None,
     start: tuple[Array, Array] | None = None,
 ) -> Stream:
@@ -282,7 +281,7 @@ def _optimized(
             rounding=rounding(problem.target),
             finished=ended.outcome.finished,
             scope=scope_of(problem, check, controls, scale, ended.outcome, converged=converged),
-            interrupted=ended.interrupted,
+            interrupted=monitor.interrupted,
             stopped=monitor.stopped,
         ),
         scale=scale,
@@ -307,12 +306,12 @@ def _optimized(
     return _kept(replace(stream, held=held), newcomers, buffer, whole=problem.group_l1 > 0.0)
 
 
-def _monitor(before: Stream, controls: Controls, positions: Index) -> _StreamMonitor:
+def _monitor(before: Stream, controls: LinearControls, positions: Index) -> _StreamMonitor:
     """Return a monitor that goes on with the history and its clock."""
     monitor = _StreamMonitor(callback=controls.callback, verbose=controls.verbose, positions=positions)
-    if before.history.records:
-        monitor.history = History(list(before.history.records))
-        monitor.started = time.perf_counter() - before.history[-1].seconds
+    if before.history:
+        monitor.history = before.history.copy()
+        monitor.started -= before.history[-1].seconds
         monitor.evaluated = before.history[-1].gradient_evaluations
     return monitor
 

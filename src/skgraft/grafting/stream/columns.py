@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,7 +22,8 @@ from skgraft.grafting.stream.given import Given, LinearCriterion, extended_index
 from skgraft.grafting.stream.names import NameIndex, block_names
 from skgraft.grafting.stream.state import Stream
 from skgraft.grafting.stream.terms import Terms
-from skgraft.run.threads import threads
+from skgraft.run import Ending, threads
+from skgraft.grafting.linear.fit import unconverged
 from skgraft.tables.named import named_columns, read_block, read_selected, take_named
 from skgraft.tables.table import read_table, sample_weights
 
@@ -76,7 +76,7 @@ class ColumnStream(_LinearGraft):
             self._noted = self._criterion_now()
             self._strict = True
             self._conclude()
-        self._tell()
+        self._tell_ending()
         return self
 
     def partial_fit_features(self, X_block: Any, y: Any, names: Any = None, sample_weight: Any = None) -> Any:
@@ -102,7 +102,7 @@ class ColumnStream(_LinearGraft):
         with self._all_or_nothing(), threads(self.n_jobs, X_block):
             self._take(X_block, y, names, sample_weight, verbose=int(self.verbose))
             self._conclude()
-        self._tell()
+        self._tell_ending()
         return self
 
     def fit_stream(self, blocks: Iterable[Any], y: Any, *, sample_weight: Any = None, passes: int = 1) -> Any:
@@ -138,7 +138,7 @@ class ColumnStream(_LinearGraft):
             raise ValueError(msg)
         with threads(self.n_jobs):
             self._read_stream(blocks, y, sample_weight, int(passes))
-        self._tell()
+        self._tell_ending()
         return self
 
     def _read_stream(self, blocks: Iterable[Any], y: Any, sample_weight: Any, passes: int) -> None:
@@ -290,19 +290,13 @@ class ColumnStream(_LinearGraft):
         if not self._strict and hasattr(self, "feature_names_in_"):
             del self.feature_names_in_  # of the last block only
 
-    def _tell(self) -> None:
-        """Warn of a model that is not optimal over the columns in memory."""
-        known = self._stream.known
+    def _tell_ending(self) -> None:
+        """Pass Ctrl-C on, or warn of a model that is not optimal over the columns in memory."""
+        known, controls = self._stream.known, self._controls()
         violation = self.certificate_.kkt_violation
-        if known.interrupted:
-            _warn("Interrupted: this is the best model so far, not the optimum.")
-            return
         reached = known.finished and violation <= self.tol * (1.0 + 1e-6)
-        if not (reached or known.stopped or self.effort == "newest"):
-            _warn(
-                f"The fit did not reach tol={self.tol:g} in max_iter={self.max_iter} steps "
-                f"(KKT violation {violation:.1e}). Raise max_iter or tol, or add an l2 penalty."
-            )
+        silent = reached or known.stopped or not controls.effort.is_stationary
+        Ending(known.interrupted, None if silent else unconverged(controls, violation)).tell()
 
     def _show(self, started: float, number: int) -> None:
         if self.verbose:
@@ -442,5 +436,3 @@ class ColumnStream(_LinearGraft):
         return read_table(self, take_named(X, wanted, f", which {type(self).__name__} has selected"))
 
 
-def _warn(message: str) -> None:
-    warnings.warn(message, ConvergenceWarning, stacklevel=4)
