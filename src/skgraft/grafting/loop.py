@@ -303,6 +303,8 @@ def _grow_priced(model: Growable, settings: Settings, monitor: Monitor) -> bool:
             rejected.update(chosen.unit.tolist())
         else:
             stopped = stopped or settings.on_increase == "stop"
+            if stopped and isinstance(model, Weighing):
+                return True  # its candidates were tried in earnest, those without a price too
     return False
 
 
