@@ -248,9 +248,9 @@ def _surely(
     if pivots <= PIVOTS:
         return found, b, new, pivots
     found, b, new, steps = damped_newton(K, bands, beta, tol)
-    if steps <= NEWTON_STEPS:
+    if steps <= NEWTON_STEPS and dual_violation(K, bands, found, b) <= 10.0 * tol:
         return found, b, new, pivots + steps
-    return active_set(K, bands, new, found, pinned, tol)
+    return active_set(K, bands, state, beta, pinned, tol)
 
 
 def damped_newton(K: Array, bands: Bands, beta: Array, tol: float) -> tuple[Array, float, State, int]:
@@ -282,9 +282,16 @@ def damped_newton(K: Array, bands: Bands, beta: Array, tol: float) -> tuple[Arra
             return force, b, state, NEWTON_STEPS + 1
         c, g, b, value, slack = c + length * (target - c), new_g, new_b, new_value, new_slack
         if length == 1.0 and _same_rows(new_state, state, bands, slack, tol):
-            return c, b, state, step
+            return _within_signs(target, bands), b, state, step
         state = new_state
     return force, b, state, NEWTON_STEPS + 1
+
+
+def _within_signs(beta: Array, bands: Bands) -> Array:
+    """Return β without the signs that rounding gave to rows whose band has no edge on that side."""
+    lowest = np.where(np.isfinite(bands.higher), -bands.upper, 0.0)
+    highest = np.where(np.isfinite(bands.lower), bands.upper, 0.0)
+    return np.clip(beta, lowest, highest)
 
 
 def _same_rows(now: State, before: State, bands: Bands, slack: Array, tol: float) -> bool:

@@ -41,9 +41,6 @@ IsBad: TypeAlias = "Callable[[NDArray[Any]], NDArray[np.bool_]]"
 # Elements looked at in one go when a culprit is searched for: the search must not need a second X.
 _BLOCK = 2**22
 
-# Numbers beyond this would overflow in sums of products of three of them.
-_LARGEST_TARGET = 1e100
-
 _FORMATS: dict[str, Any] = {
     # CSC comes first because formats that are neither are turned into the first: solvers go by columns.
     "accept_sparse": ["csc", "csr"],
@@ -581,11 +578,12 @@ def _require_known_target(y: NDArray[Any]) -> None:
 
 def _require_squares(y: NDArray[Any]) -> None:
     """Refuse numbers whose squares would overflow, as losses and variances take them."""
-    if y.dtype.kind == "f" and y.size and float(np.abs(y).max()) > _LARGEST_TARGET:
+    largest = float(np.sqrt(np.finfo(np.float64).max / (4.0 * max(1, y.size))))  # the squares are added up
+    if y.dtype.kind == "f" and y.size and float(np.abs(y).max()) > largest:
         row = int(np.argmax(np.abs(y).reshape(len(y), -1).max(axis=1)))
         message = (
             f"Input y holds numbers too large to be squared. The largest is in row {row}: {_shown(y[row])}. "
-            f"Rescale y to numbers below {_LARGEST_TARGET:g}."
+            f"Rescale y to numbers below {largest:.0e}."
         )
         raise ValueError(message)
 

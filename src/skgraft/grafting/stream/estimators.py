@@ -9,6 +9,12 @@ from skgraft.grafting.linear.estimators import GraftClassifier, GraftRegressor
 from skgraft.grafting.stream.columns import BUFFER, ColumnStream
 
 
+def stream_constraints(base: type[Any]) -> dict[str, Any]:
+    """Return the constraints of a linear estimator's parameters that streams have too: not those of the capped norm."""
+    own: dict[str, Any] = base._parameter_constraints  # noqa: SLF001 -- scikit-learn's interface to subclasses
+    return {name: each for name, each in own.items() if name not in {"capped_l1", "cap"}}
+
+
 class StreamGraftClassifier(ColumnStream, GraftClassifier):
     """Linear classifier over features that arrive over time.
 
@@ -109,7 +115,7 @@ class StreamGraftClassifier(ColumnStream, GraftClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **GraftClassifier._parameter_constraints,  # noqa: SLF001 -- scikit-learn's interface to subclasses
+        **stream_constraints(GraftClassifier),
         "buffer": BUFFER,
     }
 
@@ -227,7 +233,7 @@ class StreamGraftRegressor(ColumnStream, GraftRegressor):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **GraftRegressor._parameter_constraints,  # noqa: SLF001 -- same
+        **stream_constraints(GraftRegressor),
         "buffer": BUFFER,
     }
 
