@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from skgraft import GBFSClassifier, GBFSRegressor, gbfs_path, mu_max
 from skgraft.boosting import bags, neighbourhood, stages
@@ -294,8 +293,9 @@ def test_an_interruption_leaves_the_rounds_so_far():
         if record.step == 5:
             raise KeyboardInterrupt
 
-    with pytest.warns(ConvergenceWarning, match="rounds so far"):
-        model = GBFSClassifier(n_trees=50, callback=interrupt).fit(X, y)
+    model = GBFSClassifier(n_trees=50, callback=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
     assert model.n_trees_ == 5
     assert not model.certificate_.converged
     whole = GBFSClassifier(n_trees=5).fit(X, y)
@@ -325,8 +325,9 @@ def test_an_interruption_inside_a_tree_leaves_whole_rounds():
             raise KeyboardInterrupt
         return np.ones(used.size)
 
-    with pytest.warns(ConvergenceWarning, match="rounds so far"):
-        model = GBFSClassifier(n_trees=50, mu=0.02, cost_function=cost).fit(X, y)
+    model = GBFSClassifier(n_trees=50, mu=0.02, cost_function=cost)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
     used = {int(f) for trees in model.trees_ for tree in trees for f in tree.features}
     assert used == set(np.flatnonzero(model.support_).tolist())
     assert model.support_.sum() < 3

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-import time
-import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from skgraft.boosting.explore import Explorer
 from skgraft.boosting.forest import Forest
@@ -21,27 +16,24 @@ from skgraft.boosting.losses import Task, quantise_gradients
 from skgraft.boosting.market import Market, Purchase
 from skgraft.boosting.tree import Tree, make_tree
 from skgraft.matrix.threads import Crew
-from skgraft.run.history import History, Record
+from skgraft.run import Controls, Ending, History, Record
 
 Array = NDArray[np.float64]
 
 LONGEST_GAP = 16  # trees between two searches of the priced features, if the search adapts
 
 
-@dataclass(frozen=True)
-class Controls:
+@dataclass(frozen=True, kw_only=True)
+class BoostControls(Controls):
     """How to boost: everything that is neither data nor price."""
 
     n_trees: int = 100
     learning_rate: float = 0.1
     leaf: str = "newton"
     screening: str = "exact"
-    explore: float | int | None = None
     early_stopping: bool = False
     n_iter_no_change: int = 10
     tol: float = 1e-7
-    verbose: int = 0
-    callback: Callable[[Record], Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +73,8 @@ class Ensemble:
     gap: int = 1  # of the adaptive search
     rest: int = 0  # trees until its next search
     explorer: Explorer | None = None
-    finished: bool = False  # whether the last fit ended by itself
+    stopped: bool = False  # whether the callback ended the last fit
+    ending: Ending = field(default_factory=Ending)
 
     def forget_scores(self) -> None:
         """Drop the scores of rounds that were taken back, before others take their places."""
@@ -119,7 +112,7 @@ def largest_mu(gains: Array, phi: Array) -> float:
 
 
 def boost(
-    problem: Problem, market: Market, controls: Controls, ensemble: Ensemble, scores: Array | None = None
+    problem: Problem, market: Market, controls: BoostControls, ensemble: Ensemble, scores: Array | None = None
 ) -> Ensemble:
     """Add rounds of trees until there are enough, nothing is left to gain, or somebody stops it.
 
@@ -127,31 +120,30 @@ def boost(
     of the trees that are already there.
     """
     booster = _Booster(problem, market, controls, ensemble, scores)
-    ensemble.finished = False
-    try:
-        ensemble.finished = booster.run()
-    except KeyboardInterrupt:
-        warnings.warn("Interrupted: this is the model of the rounds so far.", ConvergenceWarning, stacklevel=3)
-    finally:
-        booster.close()
+    with booster.monitor.watch():
+        booster.run()
+    ensemble.stopped = booster.monitor.stopped
+    ensemble.ending = booster.monitor.ending("", converged=True)
     return booster.conclude()
 
 
 class _Booster:
     def __init__(
-        self, problem: Problem, market: Market, controls: Controls, ensemble: Ensemble, scores: Array | None
+        self, problem: Problem, market: Market, controls: BoostControls, ensemble: Ensemble, scores: Array | None
     ) -> None:
         self._problem, self._market, self._controls, self._ensemble = problem, market, controls, ensemble
-        self._started = time.perf_counter()
-        self._before = ensemble.history[-1].seconds if len(ensemble.history) else 0.0
+        self.monitor = controls.monitor("boosting")
+        self.monitor.history, self.monitor.latest = ensemble.history, ensemble
+        if ensemble.history:
+            self.monitor.started -= ensemble.history[-1].seconds
         start = np.repeat(ensemble.forest.start[:, None], problem.task.y.size, axis=1)
         self._scores = start if scores is None else scores
         self._g, self._h = problem.task.room()
         self._z = np.empty(problem.task.y.size, np.int32)  # of the tree that grows
         self._val_scores: Array | None = None
 
-    def run(self) -> bool:
-        """Add rounds; return whether they ended by themselves, not by the callback."""
+    def run(self) -> None:
+        """Add rounds."""
         ensemble, problem = self._ensemble, self._problem
         loss = problem.task.derivatives(self._scores, self._g, self._h, problem.crew)
         if not ensemble.train_score:
@@ -164,12 +156,10 @@ class _Booster:
             n_before = len(ensemble.log)
             trees = self._round(len(ensemble.forest.rounds))
             if trees is None:
-                return True
+                return
             loss = problem.task.derivatives(self._scores, self._g, self._h, problem.crew)
             self._note(trees, loss)
-            if self._tell(n_before):
-                return False
-        return True
+            self._record_round(n_before)
 
     # --- one round ---
 
@@ -279,41 +269,36 @@ class _Booster:
         best = best_round(scores, self._controls.tol)
         return len(scores) - 1 - best >= self._controls.n_iter_no_change
 
-    def _tell(self, n_before: int) -> bool:
-        """Record the round, a record a purchase; return whether the callback wants to stop."""
-        ensemble, controls = self._ensemble, self._controls
+    def _record_round(self, n_before: int) -> None:
+        """Record the round, a record a purchase."""
+        ensemble, monitor = self._ensemble, self.monitor
         n_new = len(ensemble.log) - n_before
         objective = (
             ensemble.train_score[-1] + 0.5 * self._market.mu * self._market.paid / self._problem.task.total_weight
         )
         paid, n_selected = self._market.paid, self._market.n_selected
-        stop = False
+        n_trees, seconds, records = len(ensemble.forest.rounds), monitor.seconds(), []
         for k in range(max(1, n_new)):
             purchase = ensemble.log[n_before + k] if n_new else None
             later = ensemble.log[n_before + k + 1 :]
-            record = Record(
-                step=len(ensemble.forest.rounds),
-                feature=-1 if purchase is None else purchase.feature,
-                gradient=0.0 if purchase is None else purchase.gain,
-                objective=objective,
-                n_selected=n_selected - len(later),
-                cost=paid - sum(p.paid for p in later),
-                seconds=self._before + time.perf_counter() - self._started,
-                kind="tree" if purchase is None else "buy",
+            records.append(
+                Record(
+                    step=n_trees,
+                    feature=-1 if purchase is None else purchase.feature,
+                    gradient=0.0 if purchase is None else purchase.gain,
+                    objective=objective,
+                    n_selected=n_selected - len(later),
+                    cost=paid - sum(p.paid for p in later),
+                    seconds=seconds,
+                    kind="tree" if purchase is None else "buy",
+                    features=() if purchase is None else (purchase.feature,),
+                )
             )
-            ensemble.history.records.append(record)
-            stop |= controls.callback is not None and bool(controls.callback(record))
-        if controls.verbose:
-            sys.stderr.write(
-                f"\rboosting: tree {len(ensemble.forest.rounds)} of {controls.n_trees}, {n_selected} features, "
-                f"criterion {objective:.6g}, {record.seconds:.1f} s "
-            )
-            sys.stderr.flush()
-        return stop
-
-    def close(self) -> None:
-        if self._controls.verbose:
-            sys.stderr.write("\n")
+        monitor.say(
+            f"tree {n_trees} of {self._controls.n_trees}, {n_selected} features, criterion {objective:.6g}, "
+            f"{seconds:.1f} s"
+        )
+        monitor.note(*records)
 
     def conclude(self) -> Ensemble:
         """Return the ensemble of whole rounds; that of the best round if it was to stop early."""
@@ -323,7 +308,7 @@ class _Booster:
             del ensemble.forest.rounds[best:]
         n_rounds = len(ensemble.forest.rounds)
         ensemble.log = [purchase for purchase in ensemble.log if purchase.round < n_rounds]
-        ensemble.history.records[:] = [record for record in ensemble.history if record.step <= n_rounds]
+        ensemble.history = ensemble.history.until(n_rounds)
         return ensemble
 
 

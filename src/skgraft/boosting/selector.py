@@ -16,7 +16,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skgraft.boosting.boost import Controls, Ensemble, Problem, boost, empty_ensemble, largest_mu, root_gains
+from skgraft.boosting.boost import BoostControls, Ensemble, Problem, boost, empty_ensemble, largest_mu, root_gains
 from skgraft.boosting.explore import Explorer
 from skgraft.boosting.forest import Forest
 from skgraft.boosting.market import Market
@@ -208,14 +208,14 @@ class BoostedSelector(NamedSelector, BaseEstimator):
         market = ready.market.with_mu(mu).replay(ensemble.log)
         ensemble = boost(ready.problem, market, self._controls(), ensemble, scores)
         self._keep(ready, market, ensemble, mu_max)
+        ensemble.ending.tell()
 
-    def _controls(self) -> Controls:
-        return Controls(
+    def _controls(self) -> BoostControls:
+        return BoostControls(
             n_trees=self.n_trees,
             learning_rate=float(self.learning_rate),
             leaf=self.leaf,
             screening=self.screening,
-            explore=self.explore,
             early_stopping=self.early_stopping,
             n_iter_no_change=self.n_iter_no_change,
             tol=float(self.tol),
@@ -243,7 +243,7 @@ class BoostedSelector(NamedSelector, BaseEstimator):
         self.objective_ = loss + 0.5 * market.mu * market.paid / ready.problem.task.total_weight
         self.history_ = ensemble.history
         # trees are grown greedily: there is no optimum to be near to
-        self.certificate_ = Certificate(float("nan"), None, ensemble.finished)
+        self.certificate_ = Certificate(float("nan"), None, not (ensemble.stopped or ensemble.ending.interrupted))
         self.feature_importances_ = _importances(forest.rounds, self.n_features_in_)
         if self.warm_start:
             self._resume = (ready.problem.grower.bins.layout, ensemble)

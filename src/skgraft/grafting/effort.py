@@ -22,6 +22,26 @@ class Optimizable(Protocol):
         """Bring single weights to their optimum, the worst one at a time."""
 
 
+class SolvedAtOnce(ABC):
+    """A model that has no way to its optimum but all of it, whatever the effort."""
+
+    @abstractmethod
+    def optimize(self, tol: float, *, exact: bool) -> None:
+        """Bring the free weights to their optimum."""
+
+    def single_step(self) -> None:
+        """Bring the free weights to their optimum."""
+        self.optimize(0.0, exact=True)
+
+    def optimize_newest(self, tol: float) -> None:
+        """Bring the free weights to their optimum."""
+        self.optimize(tol, exact=True)
+
+    def optimize_in_turn(self, tol: float, *, exact: bool) -> None:
+        """Bring the free weights to their optimum."""
+        self.optimize(tol, exact=exact)
+
+
 class Effort(ABC):
     """How hard to re-optimise; one method each.
 

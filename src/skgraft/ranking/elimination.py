@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
-from skgraft.grafting.loop import Monitor, Stop
 from skgraft.ranking.kernels import Kernel, gram
+from skgraft.run import Monitor
 from skgraft.svm.active_set import active_set
 from skgraft.svm.design import DenseDesign, Design
 from skgraft.svm.dual import BLOCK_SWAPS, Bands, State, initial_state, solve_bands
@@ -68,23 +65,9 @@ class Elimination:
     softened_at: int | None = None
     finished: bool = True
 
-    @property
-    def n_selected(self) -> int:
-        """Number of features left."""
-        return self.alive.size
-
-    @property
-    def total_cost(self) -> float:
-        """Every feature costs one."""
-        return float(self.alive.size)
-
     def objective(self) -> float:
         """Return W² of the machine that these features were left by, if it is linear."""
         return float("nan") if self.solution is None else float((self.solution.weights**2).sum())
-
-    def save(self) -> Elimination:
-        """Return itself: nothing in it changes."""
-        return self
 
 
 def default_number(n_features: int) -> int:
@@ -133,18 +116,16 @@ def eliminate(
     """
     machine = KernelMachine(bands, kernel_of) if kernel_of(design) else LinearMachine(bands)
     run = _Run(design, machine, n_wanted, step, tol)
-    try:
+    with monitor.watch():
         if isinstance(machine, LinearMachine) and run.worth_compiling(bands):
             run.one_by_one(bands, monitor)
         return run.go(monitor)
-    except (Stop, KeyboardInterrupt) as stop:
-        if monitor.latest is None:
-            raise
-        if isinstance(stop, KeyboardInterrupt):
-            warnings.warn("Interrupted: these are the features so far.", ConvergenceWarning, stacklevel=3)
-        return replace(run.solved(), finished=False)
-    finally:
-        monitor.close()
+    return replace(run.solved(), finished=False)
+
+
+def violation_left(violation: float) -> str:
+    """Return what to say of a machine that was not solved to its tolerance."""
+    return f"The machine on the selected features is solved to {violation:.1e} only. Raise tol, or set a smaller C."
 
 
 class LinearMachine:
@@ -285,8 +266,15 @@ class _Run:
             self._tell(monitor, replace(now, alive=self._design.features))
 
     def _tell(self, monitor: Monitor, now: Elimination) -> None:
-        model: Any = now  # to the monitor, not one that grows
-        monitor.record(model, "drop", int(self._removed[-1][0]), now.violation)
+        monitor.step(
+            now,
+            kind="drop",
+            objective=now.objective(),
+            n_selected=now.alive.size,
+            cost=float(now.alive.size),  # every feature costs one
+            feature=int(self._removed[-1][0]),
+            gradient=now.violation,
+        )
 
 
 class OneByOne:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import _fit_context
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skgraft.criterion import Certificate
-from skgraft.grafting.loop import Monitor
 from skgraft.matrix import DenseColumns, SparseColumns
-from skgraft.ranking.elimination import default_number
+from skgraft.ranking.elimination import default_number, violation_left
 from skgraft.ranking.kernel_machine import KERNEL_CONSTRAINTS, KernelSelectingClassifier
 from skgraft.ranking.radius_margin import Descent, descend
+from skgraft.run import Monitor, warn_user
 from skgraft.run.history import History
 from skgraft.run.threads import threads
 from skgraft.svm.design import Design, make_design
@@ -205,6 +203,7 @@ class R2W2Selector(KernelSelectingClassifier):
             self._keep_descent(found, monitor.history)
             violation = self._fit_machine(design.keep(found.alive), bands, columns, separates=found.separates)
         self.certificate_ = Certificate(violation, None, found.finished and violation <= 10.0 * self.tol)
+        monitor.ending(violation_left(violation), converged=violation <= 10.0 * self.tol).tell()
         return self
 
     def _fit_machine(
@@ -216,7 +215,7 @@ class R2W2Selector(KernelSelectingClassifier):
                 f"The {design.n_features} selected features do not separate the training data, so the margin is not "
                 "hard (C=inf) but that of the least squared slack. Select more features, or set a finite C."
             )
-            warnings.warn(msg, ConvergenceWarning, stacklevel=4)
+            warn_user(msg)
             bands = softened(bands, design)
         if self.kernel != "linear":
             return self._fit_kernel_machines(design, bands, columns, self.tol)

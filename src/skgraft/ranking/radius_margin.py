@@ -8,19 +8,16 @@ those of the sphere.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from sklearn.exceptions import ConvergenceWarning
 
-from skgraft.grafting.loop import Monitor, Stop
 from skgraft.ranking.kernels import Kernel, gram
 from skgraft.ranking.sphere import RowSphere, smallest_sphere
+from skgraft.run import Monitor
 from skgraft.svm.design import Design
 from skgraft.svm.dual import Bands, initial_state, solve_bands
 from skgraft.svm.machines import INSEPARABLE, IndependentMachines, InseparableError, prefers_primal
@@ -50,24 +47,6 @@ class Descent:
     bound: float
     separates: bool = True
     finished: bool = True
-
-    @property
-    def n_selected(self) -> int:
-        """Number of features."""
-        return self.alive.size
-
-    @property
-    def total_cost(self) -> float:
-        """Every feature costs one."""
-        return float(self.alive.size)
-
-    def objective(self) -> float:
-        """Return the bound."""
-        return self.bound
-
-    def save(self) -> Descent:
-        """Return itself: nothing in it changes."""
-        return self
 
     def best(self, n_wanted: int) -> Descent:
         """Return what has the largest scales, where the descents were stopped."""
@@ -207,16 +186,10 @@ def descend(
         If there is no ridge and all features together do not separate the classes.
     """
     task = _Task(bands, tol, slack_radius, kernel_of)
-    try:
+    with monitor.watch():
         return _descend(design, task, n_wanted, monitor, halving=halving)
-    except (Stop, KeyboardInterrupt) as stop:
-        if monitor.latest is None:
-            raise
-        if isinstance(stop, KeyboardInterrupt):
-            warnings.warn("Interrupted: these are the features so far.", ConvergenceWarning, stacklevel=3)
-        return monitor.latest.best(n_wanted)
-    finally:
-        monitor.close()
+    latest: Descent = monitor.latest
+    return latest.best(n_wanted)
 
 
 def _descend(design: Design, task: _Task, n_wanted: int, monitor: Monitor, *, halving: bool) -> Descent:
@@ -329,5 +302,5 @@ def _exchange(design: Design, task: _Task, found: Descent, value: float, monitor
 
 
 def _note(monitor: Monitor, kind: str, done: Descent, feature: int = -1) -> None:
-    model: Any = done  # to the monitor, not one that grows
-    monitor.record(model, kind, feature)
+    n_left = done.alive.size
+    monitor.step(done, kind=kind, objective=done.bound, n_selected=n_left, cost=float(n_left), feature=feature)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import _fit_context
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from skgraft.criterion import Certificate
-from skgraft.grafting.loop import Monitor
-from skgraft.ranking.elimination import Elimination, default_number, eliminate
+from skgraft.ranking.elimination import Elimination, default_number, eliminate, violation_left
 from skgraft.ranking.kernel_machine import KERNEL_CONSTRAINTS, KernelSelectingClassifier
+from skgraft.run import Monitor, warn_user
 from skgraft.run.history import History
 from skgraft.run.threads import threads
 from skgraft.svm.design import make_design
@@ -215,12 +213,13 @@ class RFESelector(KernelSelectingClassifier):
                 f"From {found.softened_at} features on, those left do not separate the training data, so the margin is "
                 "not hard (C=inf) but that of the least squared slack. Select more features, or set a finite C."
             )
-            warnings.warn(msg, ConvergenceWarning, stacklevel=3)
+            warn_user(msg)
         self._keep_elimination(found, monitor.history)
         if found.solution is not None:
             weights = np.zeros((found.solution.weights.shape[0], self.n_features_in_))
             weights[:, found.alive] = found.solution.weights
             self._keep_weights(weights, found.solution.intercept + weights @ design.intercept_shift, columns)
+        monitor.ending(violation_left(found.violation), converged=found.violation <= 10.0 * self.tol).tell()
         return self
 
     def _bands(self, codes: NDArray[np.intp], weight: Array) -> list[Bands]:

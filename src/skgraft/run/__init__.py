@@ -12,4 +12,15 @@ from skgraft.run.history import History, Record
 from skgraft.run.monitor import Ending, Monitor, Stop, warn_user
 from skgraft.run.threads import threads
 
-__all__ = ["Controls", "Ending", "Fit", "History", "Monitor", "Record", "Stop", "announced_compilation", "threads", "warn_user"]
+__all__ = [
+    "Controls",
+    "Ending",
+    "Fit",
+    "History",
+    "Monitor",
+    "Record",
+    "Stop",
+    "announced_compilation",
+    "threads",
+    "warn_user",
+]

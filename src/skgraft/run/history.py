@@ -108,6 +108,21 @@ class History(Sequence[Record]):
         """
         self.records.append(record)
 
+    def until(self, step: int) -> History:
+        """Return the records of the first steps.
+
+        Parameters
+        ----------
+        step : int
+            Number of the last step.
+
+        Returns
+        -------
+        History
+            A history of its own.
+        """
+        return History([record for record in self.records if record.step <= step])
+
     def copy(self) -> History:
         """Return the same records, to which others may be added.
 

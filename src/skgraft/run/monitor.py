@@ -7,10 +7,10 @@ so that a linear model, a tree and a linear program are watched alike::
     with monitor.watch():
         while ...:
             monitor.step(state, kind="round", objective=..., n_selected=..., cost=...)
-    result = ...                                   # made of monitor.latest, however the loop above ended
+    result = ...  # made of monitor.latest, however the loop above ended
     ending = monitor.ending(converged=..., message="The rounds did not settle ...")
 
-The estimator sets its fitted attributes and then calls ``ending.tell()``, which passes Ctrl-C on to the caller or warns.
+The estimator sets its fitted attributes and then calls ``ending.tell()``, which passes Ctrl-C on or warns.
 """
 
 from __future__ import annotations
@@ -123,10 +123,20 @@ class Monitor:
         self.say(f"step {record.step}, {n_selected} features, criterion {objective:.6g}, {record.seconds:.1f} s")
         self.note(record)
 
-    def note(self, record: Record) -> None:
-        """Add a record to the history and ask the callback; raises :class:`Stop` if that returns True."""
-        self.history.append(record)
-        if self.callback is not None and bool(self.callback(record)):
+    def note(self, *records: Record) -> None:
+        """Add the records of a step to the history and show them to the callback.
+
+        Raises
+        ------
+        Stop
+            If the callback returns True for any of them.
+        """
+        for record in records:
+            self.history.append(record)
+        if self.callback is None:
+            return
+        asked = [bool(self.callback(record)) for record in records]
+        if any(asked):
             raise Stop
 
     def seconds(self) -> float:
@@ -169,4 +179,4 @@ def warn_user(message: str, category: type[Warning] = ConvergenceWarning) -> Non
     frame, level = sys._getframe(1), 2  # noqa: SLF001 -- the only way to the caller's frame
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_NOT_THE_USER):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level - 1)
+    warnings.warn(message, category, stacklevel=level)

@@ -275,4 +275,5 @@ class AROMClassifier(LinearSelectingClassifier, RoundsEstimator):
         self._keep_rounds(rounds, columns, controls.prices)
         if self.classes_.size > 2 and self.multi_class == "joint":
             self.intercept_ -= self.intercept_.mean()  # only their differences matter
+        rounds.ending.tell()
         return self

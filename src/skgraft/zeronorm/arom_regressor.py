@@ -167,6 +167,7 @@ class AROMRegressor(RegressorMixin, RoundsEstimator):
         self._keep_rounds(rounds, columns, controls.prices)
         self.coef_ = self.coef_[0] * unit
         self.intercept_ = float(self.intercept_[0]) * unit + centre
+        rounds.ending.tell()
         return self
 
     def predict(self, X: Any) -> Array:

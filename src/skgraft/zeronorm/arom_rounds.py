@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skgraft.matrix import DenseColumns, SparseColumns
-from skgraft.run.history import History
+from skgraft.run import Ending, History
 from skgraft.svm.dual import Bands, class_bands
 from skgraft.svm.joint import JointMachine
 from skgraft.svm.machines import IndependentMachines, InseparableError, Machine
@@ -134,6 +134,7 @@ def _naive(columns: Columns, signs: Array, cost: Array, norm: str, controls: Rou
         objective=sum(run.objective for run in runs),
         kkt_violation=max(run.kkt_violation for run in runs),
         converged=all(run.converged for run in runs),
+        ending=next((run.ending for run in runs if run.ending != Ending()), Ending()),
     )
     if not _changes(controls, together):
         return together

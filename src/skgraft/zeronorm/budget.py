@@ -10,8 +10,9 @@ from scipy import sparse
 
 from skgraft.matrix import DenseColumns, SparseColumns
 from skgraft.prices import Bags, Prices
+from skgraft.run import Controls
 from skgraft.svm.design import DenseDesign, Design, SparseDesign
-from skgraft.zeronorm.column_generation import Controls, ProgramFit, fit_program
+from skgraft.zeronorm.column_generation import ProgramFit, fit_program
 from skgraft.zeronorm.l1_rounds import ScaledColumns
 from skgraft.zeronorm.programs import Program
 from skgraft.zeronorm.rounds import ROUNDING, affordable, feature_size

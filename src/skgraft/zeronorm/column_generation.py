@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from skgraft.criterion.certificate import GLOBAL, NOT_CONVERGED, Certificate
-from skgraft.grafting.loop import Monitor, Settings, Stop, graft
-from skgraft.run.history import History, Record
+from skgraft.grafting.loop import Settings, graft
+from skgraft.run import Controls, Fit, History, Monitor
 from skgraft.svm.machines import InseparableError
 from skgraft.zeronorm.programs import Program, ProgramModel
 
@@ -29,18 +25,8 @@ AT_BOUND = 1e-7  # a weight this near to its bag's bound is at it
 TIGHT = 1e-7  # a margin this near to what is needed is met exactly
 
 
-@dataclass(frozen=True)
-class Controls:
-    """How to solve: everything that is not part of the criterion."""
-
-    tol: float = 1e-6
-    max_iter: int = 1000
-    verbose: int = 0
-    callback: Callable[[Record], Any] | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class ProgramFit:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ProgramFit(Fit):
     """The optimum of a program, in the coordinates of its columns.
 
     ``weights`` are (n_features, n_outputs); ``slack`` is that of every constraint.
@@ -48,14 +34,7 @@ class ProgramFit:
 
     weights: Array
     intercept: Array
-    support: NDArray[np.bool_]
-    order: Index
     slack: Array
-    objective: float
-    total_cost: float
-    certificate: Certificate
-    history: History
-    n_iter: int
 
 
 def fit_program(program: Program, controls: Controls) -> ProgramFit:
@@ -66,32 +45,20 @@ def fit_program(program: Program, controls: Controls) -> ProgramFit:
     InseparableError
         If slack is forbidden (an infinite price) and cannot be avoided.
     """
-    monitor = Monitor(callback=controls.callback, verbose=controls.verbose, name="column generation")
+    monitor = controls.monitor("column generation")
     model = ProgramModel(program)
     monitor.latest = model.save()
-    finished = interrupted = False
-    try:
+    finished = False
+    with monitor.watch():
         finished = grow(model, controls, monitor)
-    except Stop:
+    if monitor.stopped or monitor.interrupted:
         model.restore(monitor.latest)
-    except KeyboardInterrupt:
-        model.restore(monitor.latest)
-        interrupted = True
-    finally:
-        monitor.close()
     fit = conclude(model, controls, monitor.history, finished=finished)
-    if interrupted:
-        _warn("Interrupted: this is the best model so far, not the optimum.")
-    elif not fit.certificate.converged and not monitor.stopped:
-        _warn(
-            f"The program did not reach tol={controls.tol:g} in max_iter={controls.max_iter} steps "
-            f"(KKT violation {fit.certificate.kkt_violation:.1e}). Raise max_iter or tol."
-        )
-    return fit
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, ConvergenceWarning, stacklevel=4)
+    message = (
+        f"The program did not reach tol={controls.tol:g} in max_iter={controls.max_iter} steps "
+        f"(KKT violation {fit.certificate.kkt_violation:.1e}). Raise max_iter or tol."
+    )
+    return replace(fit, ending=monitor.ending(message, converged=fit.certificate.converged))
 
 
 def grow(model: ProgramModel, controls: Controls, monitor: Monitor) -> bool:
@@ -107,7 +74,7 @@ def grow(model: ProgramModel, controls: Controls, monitor: Monitor) -> bool:
             return finished
         if left:
             model.raise_price(RAISE)
-            model.optimize("full", 0.0, exact=True, growing=False)
+            model.optimize(0.0, exact=True)
             finished = graft(model, settings, monitor)
     short = int(np.count_nonzero(model.slack()[hard] > VANISHED * _need(model)))
     msg = f"no hyperplane separates the classes: {short} of {np.count_nonzero(hard)} constraints fail at any price"
@@ -155,7 +122,6 @@ def conclude(model: ProgramModel, controls: Controls, history: History, *, finis
         total_cost=model.total_cost,
         certificate=Certificate(violation, gap, converged, GLOBAL if converged else NOT_CONVERGED),
         history=history,
-        n_iter=max(1, len(history)),
     )
 
 

@@ -231,4 +231,5 @@ class FSVClassifier(ProgramClassifier):
         self.history_ = rounds.history
         self.total_cost_ = prices.total(self.support_)
         self.n_iter_ = max(1, len(rounds.history))
+        rounds.ending.tell()
         return self

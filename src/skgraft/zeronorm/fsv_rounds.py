@@ -9,23 +9,20 @@ its v_g to the criterion.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
-from skgraft.grafting.loop import Monitor, Stop
 from skgraft.matrix import DenseColumns, SparseColumns
+from skgraft.run import Controls, Monitor, warn_user
 from skgraft.svm.design import Design
 from skgraft.svm.machines import MachineSolution
 from skgraft.svm.margins import Margins
 from skgraft.zeronorm.budget import design_of
-from skgraft.zeronorm.column_generation import Controls, check, grow
+from skgraft.zeronorm.column_generation import check, grow
 from skgraft.zeronorm.l1_rounds import STEPS, L1Machine
-from skgraft.zeronorm.l2_rounds import RoundControls
+from skgraft.zeronorm.l2_rounds import RoundControls, unsettled
 from skgraft.zeronorm.programs import Program, ProgramModel
 from skgraft.zeronorm.rounds import Rounds, choose, feature_size, nonzero, trivial_prices
 
@@ -42,7 +39,7 @@ SOFT_PRICE = 1e3  # of slack where chosen features do not separate, as a multipl
 
 @dataclass(frozen=True, eq=False)
 class _Round:
-    """The state after a round, as the monitor asks for it."""
+    """The state after a round."""
 
     weights: Array
     intercept: Array
@@ -56,14 +53,6 @@ class _Round:
     def size(self) -> Array:
         """The size of each feature."""
         return feature_size(self.weights)
-
-    def objective(self) -> float:
-        """Return the criterion."""
-        return self.value
-
-    def save(self) -> _Round:
-        """Return itself: nothing in it changes."""
-        return self
 
 
 def fsv_rounds(
@@ -104,24 +93,10 @@ def fsv_rounds(
     InseparableError
         If no slack is allowed and the data cannot do without.
     """
-    monitor = Monitor(callback=controls.callback, verbose=controls.verbose, name="rounds")
+    monitor = controls.monitor("rounds")
     run = _Run(columns, margins, price[margins.row], controls, alpha)
-    interrupted = False
-    try:
+    with monitor.watch():
         run.go(monitor, raise_alpha=raise_alpha)
-    except Stop:
-        pass
-    except KeyboardInterrupt:
-        if monitor.latest is None:
-            raise
-        interrupted = True
-    finally:
-        monitor.close()
-    if interrupted:
-        warnings.warn("Interrupted: these are the features so far.", ConvergenceWarning, stacklevel=3)
-    elif not run.settled and not monitor.stopped:
-        msg = f"The rounds had not settled after max_iter={controls.max_iter}. Raise max_iter."
-        warnings.warn(msg, ConvergenceWarning, stacklevel=3)
     return _conclude(columns, margins, price, run, monitor), run.alpha
 
 
@@ -152,8 +127,16 @@ class _Run:
         value = np.inf
         chosen, unmoved, raises = np.empty(0, np.intp), 0, 0
         for _ in range(self.controls.max_iter):
-            now: Any = self._solve()
-            monitor.record(now, "round", int(np.argmax(now.size)) if now.n_selected else -1, now.violation)
+            now = self._solve()
+            monitor.step(
+                now,
+                kind="round",
+                objective=now.value,
+                n_selected=now.n_selected,
+                cost=now.total_cost,
+                feature=int(np.argmax(now.size)) if now.n_selected else -1,
+                gradient=now.violation,
+            )
             r = self.controls.n_features_to_select
             if now.n_selected == 0 or (r is not None and now.n_selected <= r):
                 self.settled = True
@@ -180,7 +163,7 @@ class _Run:
 
     def _solve(self) -> _Round:
         model = self._model
-        model.optimize("full", 0.0, exact=True, growing=False)
+        model.optimize(0.0, exact=True)
         grow(model, Controls(tol=self.controls.tol, max_iter=STEPS), Monitor())
         model.centre_intercepts()
         weights, intercept = model.coefficients()
@@ -252,6 +235,7 @@ def _conclude(
         objective=value,
         kkt_violation=violation,
         converged=run.settled and max(violation, last.violation) <= 10.0 * run.controls.tol,
+        ending=monitor.ending(unsettled(run.controls), converged=run.settled),
     )
 
 
@@ -264,7 +248,7 @@ def _retrained(design: Design, machine: L1Machine, run: _Run) -> MachineSolution
         f"The {design.n_features} chosen features do not separate the training data, so the margin is not hard "
         "(C=inf) but that of the least slack. Choose more features, or a finite C."
     )
-    warnings.warn(msg, ConvergenceWarning, stacklevel=5)
+    warn_user(msg)
     assert run.latest is not None  # noqa: S101 -- a round was run
     norm = float((run.before or run.latest).size.sum()) or 1.0
     return machine.afresh(softened=0.5 / (SOFT_PRICE * norm)).solve(design, None, run.controls.tol)

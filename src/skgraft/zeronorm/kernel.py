@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -11,15 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import _fit_context
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skgraft.criterion.certificate import Certificate
 from skgraft.estimator.linear_selector import LinearSelectingClassifier
-from skgraft.grafting.loop import Monitor
-from skgraft.run.threads import threads
+from skgraft.run import Monitor, threads, warn_user
 from skgraft.svm.machines import InseparableError
 from skgraft.tables.named import read_selected
 from skgraft.tables.table import require_finite
@@ -289,7 +286,7 @@ class KernelAROMClassifier(LinearSelectingClassifier):
                 f"{n_points:,} points, which may take hours; use fewer rows or features, or a lower degree, so that "
                 f"the {count_monomials(X.shape[1], self.degree):,} monomials fit in memory"
             )
-            warnings.warn(msg, UserWarning, stacklevel=5)
+            warn_user(msg, UserWarning)
         extra = check_random_state(self.random_state).standard_normal((int(n_extra), X.shape[1]))
         return SpanSpace.of(X, self.degree, extra)
 
@@ -314,7 +311,7 @@ class KernelAROMClassifier(LinearSelectingClassifier):
         self.history_ = rounds.history
         self.n_iter_ = len(rounds.history)
         self.monomials_ = self._listed() if self.implementation_ == "explicit" else None
-        self._warn(rounds)
+        rounds.ending.tell()
 
     def _listed(self) -> list[Monomial]:
         names = getattr(self, "feature_names_in_", None)
@@ -328,18 +325,6 @@ class KernelAROMClassifier(LinearSelectingClassifier):
             Monomial(listed[m], tuple(int(j) for j in monomials[m] if j != ABSENT), coefficients[:, m] / scales[m])
             for m in largest_first
         ]
-
-    def _warn(self, rounds: KernelRounds) -> None:
-        if rounds.interrupted:
-            message = "Interrupted: this is the machine of the last round, and more monomials may go."
-        elif not rounds.converged and not rounds.stopped:
-            message = (
-                f"The rounds did not settle to tol={self.tol:g} in {self.n_iter_} rounds (max_iter={self.max_iter}): "
-                "raise max_iter or tol, or give C a smaller value."
-            )
-        else:
-            return
-        warnings.warn(message, ConvergenceWarning, stacklevel=5)
 
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)

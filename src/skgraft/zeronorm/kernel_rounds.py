@@ -8,8 +8,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.grafting.loop import Monitor, Stop
-from skgraft.run.history import History
+from skgraft.run import Ending, History, Monitor
 from skgraft.svm.machines import InseparableError
 
 Array = NDArray[np.float64]
@@ -87,30 +86,12 @@ class Space(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """What a round leaves behind; also what the monitor asks of a model."""
+    """What a round leaves behind."""
 
     space: Any
     intercept: Array
     violation: float
     criterion: float
-
-    def objective(self) -> float:
-        """Return the machines' criterion."""
-        return self.criterion
-
-    @property
-    def n_selected(self) -> int:
-        """Number of input features left."""
-        return int(self.space.support().sum())
-
-    @property
-    def total_cost(self) -> float:
-        """Every feature costs one."""
-        return float(self.n_selected)
-
-    def save(self) -> Round:
-        """Return itself: a round is never changed."""
-        return self
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,8 +101,7 @@ class KernelRounds:
     last: Round
     history: History
     converged: bool
-    interrupted: bool
-    stopped: bool
+    ending: Ending
 
 
 def run_rounds(space: Space, task: Task, tol: float, max_iter: int, monitor: Monitor) -> KernelRounds:
@@ -145,18 +125,14 @@ def run_rounds(space: Space, task: Task, tol: float, max_iter: int, monitor: Mon
     InseparableError
         If a hard margin does not exist.
     """
-    converged = interrupted = False
-    try:
+    converged = False
+    with monitor.watch():
         converged = _rounds(space, task, tol, max_iter, monitor)
-    except Stop:
-        pass
-    except KeyboardInterrupt:
-        if monitor.latest is None:
-            raise
-        interrupted = True
-    finally:
-        monitor.close()
-    return KernelRounds(monitor.latest, monitor.history, converged, interrupted, monitor.stopped)
+    message = (
+        f"The rounds did not settle to tol={tol:g} in {len(monitor.history)} rounds (max_iter={max_iter}): raise "
+        "max_iter or tol, or give C a smaller value."
+    )
+    return KernelRounds(monitor.latest, monitor.history, converged, monitor.ending(message, converged=converged))
 
 
 def _rounds(space: Any, task: Task, tol: float, max_iter: int, monitor: Monitor) -> bool:
@@ -168,9 +144,16 @@ def _rounds(space: Any, task: Task, tol: float, max_iter: int, monitor: Monitor)
                 raise InseparableError
             return False  # rounding has taken the margin: the round before is the last good one
         space, change = space.rescaled(solved.weights, lengthen=not task.hard)
-        # a model to the monitor, not one that grows
-        done: Any = Round(space, solved.intercept, solved.violation, solved.criterion)
-        monitor.record(done, "round", _strongest(space), solved.violation)
+        n_selected = int(space.support().sum())
+        monitor.step(
+            Round(space, solved.intercept, solved.violation, solved.criterion),
+            kind="round",
+            objective=solved.criterion,
+            n_selected=n_selected,
+            cost=float(n_selected),  # every feature costs one
+            feature=_strongest(space),
+            gradient=solved.violation,
+        )
         if change <= tol:
             return bool(solved.violation <= SOLVED)
     return False

@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from skgraft.estimator.values import falling
 from skgraft.grafting.linear.path import GraftPath, PathPoint
-from skgraft.grafting.loop import Monitor
 from skgraft.matrix import DenseColumns, SparseColumns
-from skgraft.run.threads import threads
+from skgraft.run import Controls, Monitor, threads
 from skgraft.zeronorm.budget import within_budget
-from skgraft.zeronorm.column_generation import Controls, ProgramFit, conclude, grow
+from skgraft.zeronorm.column_generation import ProgramFit, conclude, grow
 from skgraft.zeronorm.l1_svc import L1SVC
 from skgraft.zeronorm.programs import Program, ProgramModel
 
@@ -98,8 +97,13 @@ def _walk(model: ProgramModel, unit: Program, l1s: Array, controls: Controls) ->
             flat = True  # no margin falls short: from here on weights stay, violation and gap fall with the costs
             fit = replace(fit, objective=l1 * unit.norm(fit.weights))
         else:
-            monitor = Monitor(callback=controls.callback, verbose=controls.verbose, name="column generation")
-            finished = grow(model, controls, monitor)
+            monitor, finished = controls.monitor("column generation"), False
+            with monitor.watch():
+                finished = grow(model, controls, monitor)
+            if monitor.interrupted:
+                raise KeyboardInterrupt
+            if monitor.stopped:
+                return
             fit = conclude(model, controls, monitor.history, finished=finished)
         yield l1, fit
 

@@ -21,12 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from skgraft.grafting.loop import Monitor
 from skgraft.matrix import DenseBlock, DenseColumns, SparseBlock, SparseColumns
+from skgraft.run import Controls, Monitor
 from skgraft.svm.design import DenseDesign, Design
 from skgraft.svm.machines import InseparableError, MachineSolution
 from skgraft.svm.margins import Margins
-from skgraft.zeronorm.column_generation import Controls, check, grow
+from skgraft.zeronorm.column_generation import check, grow
 from skgraft.zeronorm.l2_rounds import RoundControls, l2_rounds
 from skgraft.zeronorm.programs import Program, ProgramModel
 from skgraft.zeronorm.rounds import EPSILON, ZERO, Rounds
@@ -158,7 +158,7 @@ class L1Machine:
         if first is not None and first.size:
             outputs = np.arange(self._margins.n_outputs)
             model.free((first[:, None] * outputs.size + outputs).ravel())
-            model.optimize("full", 0.0, exact=True, growing=False)
+            model.optimize(0.0, exact=True)
 
     def _loss(self) -> float:
         """Return Σ C ξ, or Σ C ln(ε + ξ) where slacks are rescaled too."""

@@ -14,10 +14,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from skgraft.estimator.linear_selector import PRICES, LinearSelectingClassifier
 from skgraft.matrix import DenseColumns, SparseColumns
 from skgraft.prices import Bags, resolve_penalty_weights
-from skgraft.run.threads import threads
+from skgraft.run import Controls, threads
 from skgraft.svm.margins import Margins, all_pairs, one_against_rest
 from skgraft.zeronorm.budget import within_budget
-from skgraft.zeronorm.column_generation import Controls, ProgramFit, fit_program
+from skgraft.zeronorm.column_generation import ProgramFit, fit_program
 from skgraft.zeronorm.programs import Program
 
 Array = NDArray[np.float64]
@@ -205,7 +205,9 @@ class L1SVC(ProgramClassifier):
         with threads(self.n_jobs, X):
             program, columns = self._program(X, y, sample_weight)
             fit = fit_program(program, self._controls())
-            self._keep_result(within_budget(program, 1.0, fit, self._controls()), columns)
+            fit = within_budget(program, 1.0, fit, self._controls())
+        self._keep_result(fit, columns)
+        fit.ending.tell()
         return self
 
     def _program(self, X: Any, y: Any, sample_weight: Any) -> tuple[Program, DenseColumns | SparseColumns]:
@@ -225,17 +227,11 @@ class L1SVC(ProgramClassifier):
         return Program(columns, margins, weight[margins.row], cost, self.fit_intercept, prices, bags), columns
 
     def _controls(self) -> Controls:
-        return Controls(self.tol, self.max_iter, int(self.verbose), self.callback)
+        return Controls(tol=self.tol, max_iter=self.max_iter, verbose=int(self.verbose), callback=self.callback)
 
     def _keep_result(self, fit: ProgramFit, columns: DenseColumns | SparseColumns) -> None:
         self._keep_weights(fit.weights.T, fit.intercept, columns)
-        self.support_ = fit.support
-        self.order_ = fit.order
-        self.objective_ = fit.objective
-        self.certificate_ = fit.certificate
-        self.history_ = fit.history
-        self.total_cost_ = fit.total_cost
-        self.n_iter_ = fit.n_iter
+        self._set_fitted_attributes(fit)
 
 
 def bags_of_weights(bags: Bags, cost: Array) -> Bags:

@@ -27,18 +27,15 @@ Features without a price, those that are kept, stay at a scale of one; their nor
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
-from skgraft.grafting.loop import Monitor, Stop
 from skgraft.matrix import DenseColumns, SparseColumns
 from skgraft.prices import Prices
+from skgraft.run import Controls, Monitor, warn_user
 from skgraft.svm.design import Design, first_of_each, rounds_design
 from skgraft.svm.machines import INSEPARABLE, InseparableError, Machine, MachineSolution
 from skgraft.zeronorm.rounds import (
@@ -61,8 +58,8 @@ NEARLY = 1e-2  # what "hardly" means, as part of the largest size
 SOFTENED = 1e-6  # ridge, as part of the mean diagonal, for chosen features that no longer separate
 
 
-@dataclass(frozen=True)
-class RoundControls:
+@dataclass(frozen=True, kw_only=True)
+class RoundControls(Controls):
     """How rounds are run: how many features, at what prices, what is rescaled, when to stop, whom to tell."""
 
     n_features_to_select: int | None = None
@@ -70,15 +67,12 @@ class RoundControls:
     rescale_features: bool = True
     rescale_errors: bool = False
     retrain: bool = True
-    tol: float = 1e-6
     max_iter: int = 100
-    verbose: int = 0
-    callback: Callable[[Any], Any] | None = None
 
 
 @dataclass(frozen=True)
 class _Round:
-    """The state after a round, as the monitor asks for it."""
+    """The state after a round."""
 
     features: Indices
     size: Array
@@ -86,14 +80,6 @@ class _Round:
     n_selected: int
     value: float
     total_cost: float
-
-    def objective(self) -> float:
-        """Return the log criterion."""
-        return self.value
-
-    def save(self) -> _Round:
-        """Return itself: nothing in it changes."""
-        return self
 
 
 def l2_rounds(
@@ -126,34 +112,16 @@ def l2_rounds(
         If no slack is allowed and the data cannot do without.
     """
     full = rounds_design(columns)
-    monitor = Monitor(callback=controls.callback, verbose=controls.verbose, name="rounds")
+    monitor = controls.monitor("rounds")
     prices = trivial_prices(full.n_features) if controls.prices is None else controls.prices
     design = full
     if controls.rescale_features:
         first = first_of_each(full, prices.charge[prices.bags.of], None if prices.bags.is_trivial else prices.bags.of)
         design = full if first.all() else full.keep(first)
     run = _Run(design, machine, controls, prices, later)
-    interrupted = False
-    try:
+    with monitor.watch():
         run.go(monitor)
-    except Stop:
-        pass
-    except KeyboardInterrupt:
-        if monitor.latest is None:
-            raise
-        interrupted = True
-    finally:
-        monitor.close()
-    rounds = _conclude(full, controls, run, monitor)
-    if interrupted:
-        warnings.warn("Interrupted: these are the features so far.", ConvergenceWarning, stacklevel=3)
-    elif not run.settled and not monitor.stopped:
-        msg = (
-            f"The rounds had not settled after max_iter={controls.max_iter}; the features are those of the last round. "
-            "Raise max_iter."
-        )
-        warnings.warn(msg, ConvergenceWarning, stacklevel=3)
-    return rounds
+    return _conclude(full, controls, run, monitor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,8 +165,15 @@ class _Run:
         last_top, same = np.empty(0, np.intp), 0
         for _ in range(controls.max_iter):
             now = self._solve()
-            state: Any = now  # the monitor asks for no more of a model than a round has
-            monitor.record(state, "round", _top_feature(now), now.solution.violation)
+            monitor.step(
+                now,
+                kind="round",
+                objective=now.value,
+                n_selected=now.n_selected,
+                cost=now.total_cost,
+                feature=_top_feature(now),
+                gradient=now.solution.violation,
+            )
             r = controls.n_features_to_select
             if now.n_selected == 0 or (r is not None and now.n_selected <= r and controls.rescale_features):
                 self.settled = True
@@ -327,6 +302,15 @@ def _conclude(full: Design, controls: RoundControls, run: _Run, monitor: Monitor
         objective=run.criterion(replace(solution, weights=weights), np.arange(full.n_features)),
         kkt_violation=solution.violation,
         converged=run.settled and worst <= 10.0 * controls.tol,
+        ending=monitor.ending(unsettled(controls), converged=run.settled),
+    )
+
+
+def unsettled(controls: RoundControls) -> str:
+    """Return what to say of rounds that did not come to an end."""
+    return (
+        f"The rounds had not settled after max_iter={controls.max_iter}; the features are those of the last round. "
+        "Raise max_iter."
     )
 
 
@@ -364,7 +348,7 @@ def _machine_on(
         f"The {design.n_features} chosen features do not separate the training data, so the margin is not hard "
         "(C=inf) but that of the least squared slack. Choose more features, or a finite C."
     )
-    warnings.warn(msg, ConvergenceWarning, stacklevel=5)
+    warn_user(msg)
     ridge = SOFTENED * _mean_square(design, squared_scale)
     return machine.afresh(softened=ridge).solve(design, squared_scale, tol)
 

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from skgraft.grafting.effort import SolvedAtOnce
 from skgraft.grafting.loop import Candidates
 from skgraft.matrix import DenseBlock, SparseBlock
 from skgraft.prices import Bags, Prices
@@ -178,8 +179,10 @@ class _Machine:
         return Rows(part.data * sign[part.indices], which[part.indices], part.indptr)
 
 
-class ProgramModel:
+class ProgramModel(SolvedAtOnce):
     """A machine whose features come in as they are needed; a unit is a weight (feature, output)."""
+
+    gradient_evaluations = 0  # not counted: reduced costs come with every program
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -310,7 +313,7 @@ class ProgramModel:
         machine.units = np.concatenate([machine.units, units])
         machine.stale = True
 
-    def optimize(self, effort: str, tol: float, *, exact: bool, growing: bool) -> None:  # noqa: ARG002 -- always exact
+    def optimize(self, tol: float, *, exact: bool) -> None:  # noqa: ARG002 -- always exact
         """Solve the programs in which something changed."""
         for machine in self._machines:
             if machine.stale:

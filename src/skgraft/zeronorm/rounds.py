@@ -7,13 +7,13 @@ a round solves and in nothing else.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skgraft.prices import Bags, Prices
-from skgraft.run.history import History
+from skgraft.run import Ending, History
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -54,6 +54,8 @@ class Rounds:
         Violation of the optimality conditions of the machine that gave ``weights``, relative to the margin of one.
     converged : bool
         Whether the rounds ended by themselves and every machine was solved to the tolerance.
+    ending : Ending
+        What to tell the user once the result is kept.
     """
 
     weights: Array
@@ -64,6 +66,7 @@ class Rounds:
     objective: float
     kkt_violation: float
     converged: bool
+    ending: Ending = field(default_factory=Ending)
 
 
 def feature_size(weights: Array, power: int = 1) -> Array:

@@ -85,11 +85,15 @@ class _GraftCV(BaseEstimator):
         if grid.l1s is not None:
             self.l1_path_ = np.tile(grid.l1s, 1 if grid.sizes is None else grid.sizes.size)
             chosen["l1"] = float(self.l1_path_[self.best_index_])
-        best = self._base(**{**self._shared_parameters(), **chosen}).fit(X, y, sample_weight=sample_weight)
-        for name, value in vars(best).items():
-            if name.endswith("_") or name in {"_single_target", "_loss"}:
-                setattr(self, name, value)
+        best = self._base(**{**self._shared_parameters(), **chosen})
         self.l1_ = best.l1
+        try:
+            best.fit(X, y, sample_weight=sample_weight)
+        finally:  # Ctrl-C leaves a whole model behind
+            fitted = {name: value for name, value in vars(best).items() if name.endswith("_")}
+            for name, value in (fitted | {"_loss": best._loss}).items():  # noqa: SLF001 -- of its own kind
+                setattr(self, name, value)
+            self._single_target = getattr(best, "_single_target", False)
 
     def _shared_parameters(self) -> dict[str, Any]:
         own = self.get_params(deep=False)

@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from skgraft.criterion import Loss, loss_facts, loss_names, resolve_loss
 from skgraft.estimator.class_scores import ClassProbabilities
 from skgraft.estimator.named_selector import NamedSelector
+from skgraft.grafting.effort import EFFORTS
 from skgraft.grafting.linear.fit import LinearControls, LinearFit, fit_linear
 from skgraft.grafting.linear.problem import LinearProblem
-from skgraft.grafting.effort import EFFORTS
 from skgraft.grafting.target import Target
 from skgraft.matrix import DenseColumns, JoinedColumns, SparseColumns, make_columns
 from skgraft.prices.resolve import Prices, resolve_penalty_weights, resolve_prices

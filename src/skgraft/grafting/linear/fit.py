@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skgraft.criterion.certificate import GLOBAL, NO_MOVE, NOT_CONVERGED, NOT_STATIONARY, WEIGHTS, Certificate
+from skgraft.grafting.effort import FULL, Effort
 from skgraft.grafting.linear.capped import reweight
 from skgraft.grafting.linear.model import LinearModel, Outcome, Saved
 from skgraft.grafting.linear.optimality import Check, certify, check, is_bounded
 from skgraft.grafting.linear.polish import polish as polish_model
 from skgraft.grafting.linear.problem import LinearProblem
-from skgraft.grafting.effort import FULL, Effort
 from skgraft.grafting.loop import Settings, graft, record_step
-from skgraft.run import Controls, Fit, History, Monitor
 from skgraft.grafting.target import Target
+from skgraft.run import Controls, Fit, History, Monitor
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -114,7 +114,9 @@ def minimize(
     return Ended(model, monitor.latest, outcome)
 
 
-def begin(problem: LinearProblem, controls: LinearControls, start: tuple[Array, Array] | None) -> tuple[LinearModel, float]:
+def begin(
+    problem: LinearProblem, controls: LinearControls, start: tuple[Array, Array] | None
+) -> tuple[LinearModel, float]:
     """Return the model at its start and the absolute tolerance that belongs to it."""
     model = LinearModel(problem)
     scale = float(np.abs(model.null_gradient).max(initial=0.0))
@@ -168,7 +170,9 @@ def grow(model: LinearModel, settings: Settings, monitor: Monitor) -> bool:
     return finished
 
 
-def improve(model: LinearModel, controls: LinearControls, settings: Settings, monitor: Monitor, *, finished: bool) -> Outcome:
+def improve(
+    model: LinearModel, controls: LinearControls, settings: Settings, monitor: Monitor, *, finished: bool
+) -> Outcome:
     """Polish a grown model where that can help, and take the last digits."""
     no_move = False
     if controls.polish and not _is_global(model, settings):

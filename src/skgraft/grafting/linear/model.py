@@ -386,6 +386,7 @@ class LinearModel:
             self._move_to(self._optimize_only(worst, tol))
 
     def single_step(self) -> None:
+        """Take one orthant-wise quasi-Newton step of the open weights."""
         point, part = self._point, self._part
         residual = self._target.residual(point.scores)
         gradient = self._hessian.gradient(residual)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -295,7 +296,10 @@ def path_of(
         steps = _steps(problem, way, values, n_values, smallest)
         controls = template._controls()  # noqa: SLF001
         walk = _walk_convex if all(step.convex for step in steps) else _walk_priced
-        points = tuple(walk(steps, controls, nested=nested and way in {"sizes", "costs"}))
+        found: list[PathPoint] = []
+        with suppress(Stop):  # the callback ends the path with the points so far
+            found.extend(walk(steps, controls, nested=nested and way in {"sizes", "costs"}))
+    points = tuple(found)
     left = sum(not point.certificate.converged for point in points)
     if left and controls.effort.is_stationary:
         warn_user(

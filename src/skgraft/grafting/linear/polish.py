@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.grafting.linear.model import LinearModel
 from skgraft.grafting.effort import FULL
-from skgraft.run import Monitor
-from skgraft.grafting.loop import record_step, Settings, affordable, graft
+from skgraft.grafting.linear.model import LinearModel
+from skgraft.grafting.loop import Settings, affordable, graft, record_step
 from skgraft.prices import within_limits
+from skgraft.run import Monitor
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

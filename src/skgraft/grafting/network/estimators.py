@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from skgraft.criterion import Loss, loss_facts, loss_names, resolve_loss
 from skgraft.estimator.class_scores import ClassProbabilities
 from skgraft.estimator.named_selector import NamedSelector
-from skgraft.grafting.loop import EFFORTS
+from skgraft.grafting.effort import EFFORTS
 from skgraft.grafting.network.fit import NetworkFit, fit_network
 from skgraft.grafting.network.prepare import Given, Prepared, prepare, standardized_rows
 from skgraft.grafting.network.wiring import scores
@@ -92,6 +92,7 @@ class _GraftedNetwork(NamedSelector, BaseEstimator):
         with threads(self.n_jobs, given.X):
             fit = fit_network(prepared.problem, prepared.controls)
         self._keep_result(fit, prepared)
+        fit.ending.tell()
 
     def _keep_result(self, fit: NetworkFit, prepared: Prepared) -> None:
         net, columns = fit.net, prepared.problem.columns
@@ -111,13 +112,7 @@ class _GraftedNetwork(NamedSelector, BaseEstimator):
         self.units_["output_weight"] = net.v[np.arange(net.n_units), net.owner]
         self.output_weights_ = net.v.T.copy()
         self.intercept_ = net.b.copy()
-        self.support_ = fit.support
-        self.order_ = fit.order
-        self.objective_ = fit.objective
-        self.certificate_ = fit.certificate
-        self.history_ = fit.history
-        self.total_cost_ = fit.total_cost
-        self.n_iter_ = fit.n_iter
+        self._set_fitted_attributes(fit)
         self.validation_losses_ = np.array(fit.validation)
 
     def _scores(self, X: Any) -> Array:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from skgraft.criterion.certificate import Certificate
-from skgraft.grafting.loop import Monitor, Settings, Stop, graft
+from skgraft.grafting.effort import FULL, Effort
+from skgraft.grafting.loop import Settings, graft, record_step
 from skgraft.grafting.network.model import NetworkModel, Saved
 from skgraft.grafting.network.problem import NetworkProblem
 from skgraft.grafting.network.wiring import Network, scores
-from skgraft.run.history import History, Record
+from skgraft.run import Controls, Fit, History, Monitor, Record
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -41,48 +39,37 @@ class HeldOut:
         return problem.target.loss.value(scores(net, self.rows(net.features))[1], self.y, self.weight)
 
 
-@dataclass(frozen=True)
-class Controls:
+@dataclass(frozen=True, kw_only=True)
+class NetworkControls(Controls):
     """How to fit: everything that is not part of the criterion."""
 
-    effort: str = "full"
+    effort: Effort = FULL
     selection: str = "trial"
     select_unit: int | str = "auto"
     on_increase: str = "stop"
     min_gain: float = 0.0
     n_restarts: int = 1
-    tol: float = 1e-6
-    max_iter: int = 1000
-    verbose: int = 0
-    callback: Callable[[Record], Any] | None = None
     held_out: HeldOut | None = None
     seed: int = 0
 
     @property
     def stationary(self) -> bool:
         """Whether the weights are to end without slope: not where held-out rows choose among steps on the way."""
-        return self.effort != "newest" and self.held_out is None
+        return self.effort.is_stationary and self.held_out is None
 
 
-@dataclass(frozen=True)
-class NetworkFit:
-    """A fitted network in standardised coordinates, and how good it is."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NetworkFit(Fit):
+    """A fitted network in standardised coordinates, and its losses on held-out rows."""
 
     net: Network
-    support: NDArray[np.bool_]
-    order: Index
-    objective: float
-    total_cost: float
-    certificate: Certificate
-    history: History
-    n_iter: int
     validation: tuple[float, ...]
 
 
 class Watch:
     """Looks at held-out rows after every step, keeps the best network and says when to stop."""
 
-    def __init__(self, model: NetworkModel, controls: Controls) -> None:
+    def __init__(self, model: NetworkModel, controls: NetworkControls) -> None:
         self._model, self._controls = model, controls
         self.losses: list[float] = []
         self.best: Saved | None = None
@@ -101,64 +88,44 @@ class Watch:
         return asked or self.enough
 
 
-@dataclass(frozen=True)
-class Ended:
-    """A network, what to warn of, if anything, and whether the user ended its growth."""
-
-    fit: NetworkFit
-    warning: str | None
-    by_user: bool
-
-
-def fit_network(problem: NetworkProblem, controls: Controls) -> NetworkFit:
-    """Grow a network, from as many starts as asked for, and return the one with the least criterion.
-
-    Warns if that one did not converge, or if the user interrupted.
-    """
-    ends: list[Ended] = []
+def fit_network(problem: NetworkProblem, controls: NetworkControls) -> NetworkFit:
+    """Grow a network, from as many starts as asked for, and return the one with the least criterion."""
+    fits: list[NetworkFit] = []
     for restart in range(controls.n_restarts):
         rng = np.random.default_rng([controls.seed, restart])
-        ends.append(_fit_once(problem, controls, rng, random=restart > 0))
-        if ends[-1].by_user:
+        fit, by_user = _fit_once(problem, controls, rng, random=restart > 0)
+        fits.append(fit)
+        if by_user:
             break
-    best = min(ends, key=lambda end: end.fit.objective)
-    warning = ends[-1].warning if ends[-1].by_user else best.warning
-    if warning is not None:
-        warnings.warn(warning, ConvergenceWarning, stacklevel=5)
-    return best.fit
+    best = min(fits, key=lambda each: each.objective)
+    return replace(best, ending=fits[-1].ending) if by_user else best
 
 
-def _fit_once(problem: NetworkProblem, controls: Controls, rng: np.random.Generator, *, random: bool) -> Ended:
-    """Grow one network."""
+def _fit_once(
+    problem: NetworkProblem, controls: NetworkControls, rng: np.random.Generator, *, random: bool
+) -> tuple[NetworkFit, bool]:
+    """Grow one network; returns it and whether the user ended its growth."""
     fall = max(LEAST_FALL, FALL_SHARE * controls.min_gain)
     model = NetworkModel(problem, fall, rng if random else None, by_gradient=controls.selection == "gradient")
     watch = Watch(model, controls)
-    monitor = Monitor(callback=watch, verbose=controls.verbose, name="network")
+    monitor = replace(controls, callback=watch).monitor("network")
     settings = _settings(problem, controls, model)
-    finished = interrupted = False
-    try:
+    finished = False
+    with monitor.watch():
         monitor.latest = model.save()
         _begin(model, controls, rng, monitor)
         finished = graft(model, settings, monitor)
         _conclude(model, settings, monitor)
-    except Stop:
-        model.restore(monitor.latest)
-        finished = watch.enough
-    except KeyboardInterrupt:
-        model.restore(monitor.latest)
-        interrupted = True
-    finally:
-        monitor.close()
-    if watch.best is not None:
-        model.restore(watch.best)
+        monitor.latest = model.save()
+    model.restore(monitor.latest if watch.best is None else watch.best)
+    finished = finished or (monitor.stopped and watch.enough)
     fit = _result(model, controls, monitor.history, tuple(watch.losses), finished=finished)
-    stopped = monitor.stopped and not watch.enough
-    if interrupted:
-        return Ended(fit, "Interrupted: this is the best network so far.", by_user=True)
-    return Ended(fit, None if stopped else _what_is_left(fit, controls, finished=finished), by_user=stopped)
+    left = _what_is_left(fit, controls, finished=finished)
+    ending = monitor.ending(left or "", converged=left is None)
+    return replace(fit, ending=ending), monitor.interrupted or (monitor.stopped and not watch.enough)
 
 
-def _what_is_left(fit: NetworkFit, controls: Controls, *, finished: bool) -> str | None:
+def _what_is_left(fit: NetworkFit, controls: NetworkControls, *, finished: bool) -> str | None:
     """Return what keeps a network from being a local minimum, None if nothing does or none was looked for."""
     if not finished:
         return f"The network still grew after max_iter={controls.max_iter} steps. Raise max_iter, l0 or min_gain."
@@ -170,7 +137,7 @@ def _what_is_left(fit: NetworkFit, controls: Controls, *, finished: bool) -> str
     )
 
 
-def _settings(problem: NetworkProblem, controls: Controls, model: NetworkModel) -> Settings:
+def _settings(problem: NetworkProblem, controls: NetworkControls, model: NetworkModel) -> Settings:
     return Settings(
         effort=controls.effort,
         select_unit=controls.select_unit,
@@ -184,29 +151,29 @@ def _settings(problem: NetworkProblem, controls: Controls, model: NetworkModel) 
     )
 
 
-def _begin(model: NetworkModel, controls: Controls, rng: np.random.Generator, monitor: Monitor) -> None:
+def _begin(model: NetworkModel, controls: NetworkControls, rng: np.random.Generator, monitor: Monitor) -> None:
     """Put in what is there from the start: kept features, or everything."""
-    if controls.effort == "batch":
+    if controls.effort.opens_everything:
         model.open_everything(model.problem.max_units or BATCH_UNITS, rng)
-        monitor.record(model, "optimize")
+        record_step(monitor, model, "optimize")
     elif model.problem.prices.kept.any():
         model.open_kept()
-        monitor.record(model, "unit")
+        record_step(monitor, model, "unit")
 
 
 def _conclude(model: NetworkModel, settings: Settings, monitor: Monitor) -> None:
     """Re-optimise all free weights until nothing is gained."""
-    if settings.effort == "newest":
+    if not settings.effort.is_stationary:
         return
     before = model.objective()
     model.finish(settings.tol)
     model.prune(generous=False)
     if model.objective() < before:
-        monitor.record(model, "optimize")
+        record_step(monitor, model, "optimize")
 
 
 def _result(
-    model: NetworkModel, controls: Controls, history: History, validation: tuple[float, ...], *, finished: bool
+    model: NetworkModel, controls: NetworkControls, history: History, validation: tuple[float, ...], *, finished: bool
 ) -> NetworkFit:
     net = model.net
     violation = model.open_violation()
@@ -220,6 +187,5 @@ def _result(
         total_cost=model.total_cost,
         certificate=Certificate(violation, None, finished and violation <= controls.tol * (1.0 + 1e-6)),
         history=history,
-        n_iter=max(1, len(history)),
         validation=validation,
     )

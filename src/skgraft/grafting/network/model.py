@@ -25,7 +25,7 @@ SMALLEST_SIZE, LARGEST_SIZE = 0.05, 5.0  # of a new weight, as eq. 9 expects it
 ALIKE = 0.7  # correlation beyond which two features do not come in together
 COMPARABLE = 0.3  # share of the best one's gain that its companions must bring
 STEPS_FROM_ZERO = 50  # of "full" where no trial fit tells where a new weight starts
-STEPS = {"full": 3, "light": 1, "newest": 3, "batch": 200, "gauss_seidel": 1}
+STEPS, STEPS_ALL = 3, 200  # of a re-optimisation: after a trial fit, and of a network that is fully connected
 LAST_ROUNDS, LAST_STEPS = 60, 4  # of the last re-optimisation by Newton steps, and
 LAST_ROUNDS_MANY, LAST_STEPS_MANY = 15, 40  # by limited-memory ones, which learn the curvature anew in every round
 SHARP = 1e-4  # share of the tolerance that the last re-optimisation aims at: a Newton step more brings the last digits
@@ -53,6 +53,8 @@ class NetworkModel:
     ) -> None:
         self.problem = problem
         self._by_gradient = by_gradient
+        self._all_open = False
+        self.gradient_evaluations = 1
         self.tol = tol  # a fall of the criterion below which re-optimising ends
         self._rng = rng  # None chooses the best candidate, else the choice among good ones is random
         self._descent = Descent(problem)
@@ -98,6 +100,7 @@ class NetworkModel:
     def gradient_test(self) -> Candidates:
         """Return every connection and every unit that is not there, with the derivative towards it."""
         problem, net = self.problem, self.net
+        self.gradient_evaluations += 1
         self._at = closed_derivatives(problem, self._point)
         pull = np.maximum(self._at.pull() - problem.l1 * problem.penalty_weight, 0.0)
         pull[net.unit, net.feature] = 0.0
@@ -225,14 +228,28 @@ class NetworkModel:
         self._newest = np.arange(before, net.n_connections)
         self._point = evaluate(problem, net, self._rows)
 
-    def optimize(self, effort: str, tol: float, *, exact: bool, growing: bool) -> None:  # noqa: ARG002 -- for others
-        """Re-optimise the free weights with the given effort."""
-        if effort == "gauss_seidel":
-            self._gauss_seidel()
-        elif effort == "newest":
-            self._optimize_all(STEPS[effort], self._newest_and_biases())
-        else:
-            self._optimize_all(STEPS_FROM_ZERO if self._by_gradient and effort == "full" else STEPS[effort])
+    def optimize(self, tol: float, *, exact: bool) -> None:  # noqa: ARG002 -- as far as trials left off
+        """Take a few steps of all free weights: trial fits have brought the new ones most of the way."""
+        self._optimize_all(STEPS_ALL if self._all_open else STEPS_FROM_ZERO if self._by_gradient else STEPS)
+        self._note_size()
+
+    def single_step(self) -> None:
+        """Take one step of all free weights."""
+        self._optimize_all(1)
+        self._note_size()
+
+    def optimize_newest(self, tol: float) -> None:  # noqa: ARG002 -- as far as trials left off
+        """Take a few steps of the newest weights and the biases."""
+        self._optimize_all(STEPS, self._newest_and_biases())
+        self._note_size()
+
+    def optimize_in_turn(self, tol: float, *, exact: bool) -> None:  # noqa: ARG002 -- a number of sweeps
+        """Optimise the worst weight alone, again and again."""
+        self._gauss_seidel()
+        self._note_size()
+
+    def _note_size(self) -> None:
+        """Note how large the newest weights have become, for eq. 9."""
         newest = np.abs(self.net.w[self._newest])
         if newest.size and newest.max() > 0.0:
             largest = float(newest.max())
@@ -269,7 +286,7 @@ class NetworkModel:
             g = loss_gradient(self.problem, self._point, self._rows)
             own = penalty_of(self.problem, self.net).violation(g, pack(self.net, outputs=outputs))
             before = self._point.value
-            self._optimize_all(STEPS["gauss_seidel"], np.arange(size) == np.argmax(own))
+            self._optimize_all(1, np.arange(size) == np.argmax(own))
             if before - self._point.value < self.tol / size:
                 return
 
@@ -310,7 +327,7 @@ class NetworkModel:
             if mine.size:
                 mine_only = candidates.take(mine)
                 self.free(self.weigh(mine_only, -mine_only.pull, 1)[0].unit)
-                self._optimize_all(STEPS["full"])
+                self._optimize_all(STEPS)
 
     def open_everything(self, n_units: int, rng: np.random.Generator) -> None:
         """Connect every feature to each of ``n_units`` units for every output, with small random weights."""
@@ -332,7 +349,8 @@ class NetworkModel:
         self._rows = problem.rows(full.features)
         self._order = tuple(range(width))
         self._point = evaluate(problem, full, self._rows)
-        self._optimize_all(STEPS["batch"])
+        self._all_open = True
+        self._optimize_all(STEPS_ALL)
         self.prune(generous=False)
 
     def order(self, saved: Saved) -> Index:

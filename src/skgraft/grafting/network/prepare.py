@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from skgraft.criterion import Loss
-from skgraft.grafting.network.fit import Controls, HeldOut
+from skgraft.grafting.effort import EFFORTS
+from skgraft.grafting.network.fit import HeldOut, NetworkControls
 from skgraft.grafting.network.problem import NetworkProblem
 from skgraft.grafting.target import Target
 from skgraft.matrix import make_columns
@@ -51,7 +52,7 @@ class Prepared:
     """The criterion and how to minimise it."""
 
     problem: NetworkProblem
-    controls: Controls
+    controls: NetworkControls
 
 
 def prepare(estimator: Any, given: Given, seed: int) -> Prepared:
@@ -94,8 +95,8 @@ def prepare(estimator: Any, given: Given, seed: int) -> Prepared:
         quadratic=chosen["quadratic"],
         connect_all=chosen["connect"] == "all",
     )
-    controls = Controls(
-        effort=estimator.effort,
+    controls = NetworkControls(
+        effort=EFFORTS[estimator.effort],
         selection=estimator.selection,
         select_unit=chosen["select_unit"],
         on_increase=estimator.on_increase,
@@ -134,13 +135,13 @@ def _choices(estimator: Any, given: Given) -> dict[str, Any]:
 
 
 def _most_units(n_features: int, connect: str, effort: str) -> int | None:
-    if connect == "one" or effort == "batch":
+    if connect == "one" or EFFORTS[effort].opens_everything:
         return None
     return min(MOST_UNITS, UNITS_A_FEATURE * n_features)
 
 
 def _require_sense(estimator: Any) -> None:
-    if estimator.effort != "batch":
+    if not EFFORTS[estimator.effort].opens_everything:
         return
     for name in ("max_features", "max_cost", "max_connections"):
         if getattr(estimator, name) is not None:

@@ -59,12 +59,15 @@ class _StreamMonitor(Monitor):
     positions: Index = field(default_factory=lambda: np.empty(0, np.intp))
     evaluated: int = 0  # gradients computed before this block
 
-    def note(self, record: Record) -> None:
-        """Add a record to the history."""
+    def note(self, *records: Record) -> None:
+        """Add records to the history."""
+        super().note(*(self._in_stream(record) for record in records))
+
+    def _in_stream(self, record: Record) -> Record:
         came_in = self.positions[list(record.features)].tolist()
         feature = int(self.positions[record.feature]) if record.feature >= 0 else -1
         evaluations = self.evaluated + record.gradient_evaluations
-        super().note(replace(record, feature=feature, features=tuple(came_in), gradient_evaluations=evaluations))
+        return replace(record, feature=feature, features=tuple(came_in), gradient_evaluations=evaluations)
 
 
 def absorb(

@@ -17,13 +17,13 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from skgraft.grafting.linear.estimators import _LinearGraft, _shares
+from skgraft.grafting.linear.fit import unconverged
 from skgraft.grafting.stream.absorb import Block, absorb
 from skgraft.grafting.stream.given import Given, LinearCriterion, extended_index, is_same
 from skgraft.grafting.stream.names import NameIndex, block_names
 from skgraft.grafting.stream.state import Stream
 from skgraft.grafting.stream.terms import Terms
 from skgraft.run import Ending, threads
-from skgraft.grafting.linear.fit import unconverged
 from skgraft.tables.named import named_columns, read_block, read_selected, take_named
 from skgraft.tables.table import read_table, sample_weights
 
@@ -434,5 +434,3 @@ class ColumnStream(_LinearGraft):
         if not wanted.size:
             return np.empty((len(X), 0))
         return read_table(self, take_named(X, wanted, f", which {type(self).__name__} has selected"))
-
-
