@@ -5,7 +5,7 @@ SHELL := bash
 
 PYTHON ?= python3
 PY := .venv/bin/python
-EXTRAS := plots,report,cli,test
+EXTRAS := plots,test
 
 # Constraints reach the isolated build as well; pip before 25.3 reads the first name there, later ones the second.
 export PIP_CONSTRAINT := constraints.txt
@@ -63,10 +63,11 @@ test-slow: .venv/.installed ## the tests that take long or read real data sets
 test-oldest: .venv-oldest/.installed ## the tests with the oldest versions that pyproject.toml allows
 	.venv-oldest/bin/python -m pytest -n 2
 
-lint: .venv/.installed ## ruff (rules and format) and mypy
+lint: .venv/.installed ## ruff (rules and format), mypy, and the layers of imports
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
+	.venv/bin/lint-imports
 
 # adelie needs NumPy 1, hence an environment and pinned versions of its own. A peer that cannot be installed is left
 # out, and the tables say so.

@@ -22,7 +22,7 @@ LONG = [
     sg.AROMClassifier(C=1.0, norm="l1"),
     sg.FSVClassifier(C=1.0),
     sg.L1SVC(l1=1e-3),
-    sg.RFESelector(n_features_to_select=2, step=1.0),
+    sg.RFESelector(n_features_to_select=2, step=2),
     sg.R2W2Selector(n_features_to_select=2),
     sg.KernelAROMClassifier(C=1.0),
 ]
