@@ -52,7 +52,8 @@ test: lint ## lint, types, tests and doctests: all that must pass before a commi
 test-slow: .venv/.installed ## the tests that take long or read real data sets
 	$(PY) -m pytest -n 2 -m "slow or data"
 
-# The lower bounds of pyproject.toml, which must not be lower than what works. PYTHON=python3.13 tries another Python.
+# The lower bounds of pyproject.toml, which must not be lower than what works. Versions this old have no wheels for
+# Python 3.13, so PYTHON must be 3.11 or 3.12. A .venv-oldest that is there keeps its Python: remove it to try another.
 .venv-oldest/.installed: pyproject.toml tests/lower_bounds.py
 	@echo "Installing skgraft with the oldest versions it allows into .venv-oldest (done once) ..."
 	@[ -x .venv-oldest/bin/python ] || $(PYTHON) -m venv .venv-oldest

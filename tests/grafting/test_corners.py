@@ -327,6 +327,11 @@ def test_a_cap_and_a_price_are_not_taken_together():
     for price in ({"l0": 0.1}, {"max_features": 2}, {"max_cost": 2.0}):
         with pytest.raises(ValueError, match="capped_l1 stands for a price"):
             GraftRegressor(capped_l1=0.1, **price).fit(X, y)
+    for way in ({"l0s": [0.1]}, {"sizes": [1, 2]}, {"costs": [2.0]}):
+        with pytest.raises(ValueError, match="capped_l1 stands for a price"):
+            graft_path(X, y, capped_l1=0.1, **way)
+    with pytest.raises(ValueError, match="capped_l1 stands for a price"):
+        GraftRegressorCV(l0="auto", capped_l1=0.1).fit(X, y)
 
 
 # --- holes that a fault could hide in ---

@@ -29,7 +29,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils import compute_sample_weight
 
-from skgraft import GraftClassifier, GraftRegressor, l1_max
+from skgraft import GraftClassifier, GraftRegressor, graft_path, l1_max
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -1400,7 +1400,12 @@ def test_l1_max_guesses_the_problem_from_the_target():
     assert l1_max(X, np.array(["a", "b"])[classes]) == l1_max(X, classes, loss="logistic")
     assert l1_max(X, three_classes(X)) == l1_max(X, three_classes(X), loss="multinomial")
     assert l1_max(X, numbers(X)) == l1_max(X, numbers(X), loss="squared")
-    assert l1_max(X, classes.astype(float)) == l1_max(X, classes.astype(float), loss="squared")
+    for ambiguous in (classes.astype(float), np.where(classes, 1.0, -1.0)):
+        with pytest.raises(ValueError, match="classes or quantities"):
+            l1_max(X, ambiguous)
+        with pytest.raises(ValueError, match="classes or quantities"):
+            graft_path(X, ambiguous)
+        assert l1_max(X, ambiguous, loss="logistic") == l1_max(X, classes)
     assert l1_max(X, three_targets(X)) == l1_max(X, three_targets(X), loss="squared")
 
 

@@ -382,6 +382,16 @@ def test_the_first_choice_weighs_price_and_ridge_as_eq_9_does():
     assert len(firsts) > 1  # price and ridge decided some of them
 
 
+@pytest.mark.parametrize("seed", [1, 20, 36, 50, 55])
+def test_a_norm_over_single_features_is_an_l1_norm(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(30, 6)) @ (np.eye(6) + 0.6 * rng.normal(size=(6, 6)))
+    y = X @ rng.normal(size=6) + rng.normal(size=30)
+    options = {"l2": 1e-3, "max_features": 2, "penalty_weights": np.where(rng.random(6) < 0.4, 0.0, 1.0)}
+    norm = GraftRegressor(l1=0.0, group_l1=0.05, **options).fit(X, y)
+    assert_allclose(norm.objective_, GraftRegressor(l1=0.05, **options).fit(X, y).objective_, rtol=1e-9)
+
+
 # -- the history ---------------------------------------------------------------------------------------------------
 
 

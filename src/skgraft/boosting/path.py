@@ -17,10 +17,10 @@ from skgraft.boosting.selector import Ready
 from skgraft.estimator.values import falling
 from skgraft.run.compilation import announced_compilation
 from skgraft.run.threads import threads
+from skgraft.tables import are_quantities
 
 Array = NDArray[np.float64]
 
-MOST_LABELS = 20  # different whole numbers that may be the names of classes
 LARGEST_SHARE = 0.5  # of mu_max, where the default path begins
 
 
@@ -193,30 +193,14 @@ def estimator_for(y: Any, loss: str, parameters: dict[str, Any]) -> Any:
     if loss not in known:
         msg = f"loss={loss!r} is not among {sorted(known)}"
         raise ValueError(msg)
-    target = np.asarray(y)
-    numbers = target.dtype.kind == "f"
-    if loss == "auto" and numbers:
-        _require_numbers(target)
     if loss in {"squared", "huber", "poisson"}:
         estimator: Any = GBFSRegressor(loss=loss, **parameters)
-    elif loss == "auto" and numbers:
+    elif loss == "auto" and are_quantities(y):
         estimator = GBFSRegressor(**parameters)
     else:
         estimator = GBFSClassifier(**parameters)
     estimator._validate_params()  # noqa: SLF001 -- what fit does first
     return estimator
-
-
-def _require_numbers(y: NDArray[Any]) -> None:
-    """Refuse floating-point targets that may as well be the names of classes."""
-    values = np.unique(y[np.isfinite(y)])
-    if values.size <= MOST_LABELS and values.size < y.size and (values == np.rint(values)).all():
-        shown = ", ".join(f"{value:g}" for value in values[:4]) + (", ..." if values.size > 4 else "")
-        msg = (
-            f"y holds few whole numbers ({shown}) as floating-point numbers, which may be classes or quantities: say "
-            "loss='logistic' (or 'multinomial') for classes, loss='squared' (or 'huber', 'poisson') for quantities"
-        )
-        raise ValueError(msg)
 
 
 def _default_mus(ready: Ready, top: float, n_values: int) -> Array:

@@ -9,11 +9,12 @@ from skgraft.tables.categories import CategoryCoder, find_categories
 from skgraft.tables.named import named_columns, read_block, take_named
 from skgraft.tables.stored import ColumnBlocks, column_blocks
 from skgraft.tables.table import read_new, read_training, require_finite, sample_weights
-from skgraft.tables.targets import read_classes
+from skgraft.tables.targets import are_quantities, read_classes
 
 __all__ = [
     "CategoryCoder",
     "ColumnBlocks",
+    "are_quantities",
     "column_blocks",
     "find_categories",
     "named_columns",

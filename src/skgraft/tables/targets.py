@@ -11,6 +11,8 @@ from sklearn.utils import compute_class_weight
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
+MOST_LABELS = 20  # different whole numbers that may be the names of classes
+
 
 def read_classes(y: NDArray[Any], weight: Array, class_weight: Any) -> tuple[NDArray[Any], Index, Array]:
     """Return the classes, each sample's code among them, and the samples' weights times those of their classes.
@@ -35,6 +37,29 @@ def read_classes(y: NDArray[Any], weight: Array, class_weight: Any) -> tuple[NDA
         )
         raise ValueError(msg)
     return classes, codes, weight
+
+
+def are_quantities(y: Any) -> bool:
+    """Return whether targets are quantities, being floating-point numbers, rather than classes.
+
+    Raises
+    ------
+    ValueError
+        If they may be either: one column of few whole numbers, stored as floating-point numbers.
+    """
+    target = np.asarray(y)
+    if target.dtype.kind != "f":
+        return False
+    values = np.unique(target[np.isfinite(target)])
+    few = 2 <= values.size <= MOST_LABELS and values.size < target.size and bool((values == np.rint(values)).all())
+    if few and target.size == target.shape[0]:  # several columns are several quantities
+        shown = ", ".join(f"{value:g}" for value in values[:4]) + (", ..." if values.size > 4 else "")
+        msg = (
+            f"y holds few whole numbers ({shown}) as floating-point numbers, which may be classes or quantities: say "
+            "loss='logistic' (or 'multinomial') for classes, loss='squared' (or 'huber', 'poisson') for quantities"
+        )
+        raise ValueError(msg)
+    return True
 
 
 def require_class_weights(each: Array, classes: NDArray[Any]) -> None:

@@ -83,12 +83,6 @@ class _LinearGraft(NamedSelector, BaseEstimator):
         X, target, weight = self._encoded(X, y, sample_weight)
         names = getattr(self, "feature_names_in_", None)
         n_features = X.shape[1]
-        priced = self.l0 or self.max_features is not None or self.max_cost is not None
-        if priced and getattr(self, "capped_l1", 0.0):
-            msg = (
-                "capped_l1 stands for a price on features: use it without l0, max_features and max_cost, or set it to 0"
-            )
-            raise ValueError(msg)
         prices = resolve_prices(
             groups=self.groups,
             feature_costs=self.feature_costs,

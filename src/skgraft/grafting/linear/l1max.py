@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from skgraft.criterion import LOSSES, Loss
 from skgraft.grafting.linear.model import LinearModel
 from skgraft.grafting.linear.problem import Layout, LinearProblem, make_penalty
+from skgraft.tables import are_quantities
 
 Array = NDArray[np.float64]
 
@@ -26,7 +27,8 @@ def l1_max(X: Any, y: Any, *, loss: str | Loss = "auto", sample_weight: Any = No
         Classes or numbers.
     loss : str, default="auto"
         As in :class:`GraftClassifier` and :class:`GraftRegressor`.  ``"auto"`` takes floating-point numbers in
-        ``y`` for a regression, and strings, booleans and integers for classes.
+        ``y`` for a regression, and strings, booleans and integers for classes.  Floating-point numbers that are all
+        whole, with at most 20 different values, may be either and are refused: then say which.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the samples.
     **parameters
@@ -57,9 +59,8 @@ def estimator_for(y: Any, loss: str | Loss, parameters: dict[str, Any]) -> Any:
     """Return the estimator that the loss asks for, or else the kind of target."""
     from skgraft.grafting.linear.estimators import GraftClassifier, GraftRegressor
 
-    numbers = np.asarray(y).dtype.kind == "f"
     given = loss if isinstance(loss, Loss) else LOSSES.get(loss)
-    regression = numbers if loss == "auto" else given is not None and given.task == "numbers"
+    regression = are_quantities(y) if loss == "auto" else given is not None and given.task == "numbers"
     estimator = (GraftRegressor if regression else GraftClassifier)(loss=loss, **parameters)
     estimator._validate_params()  # noqa: SLF001 -- what fit does first
     return estimator

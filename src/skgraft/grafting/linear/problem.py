@@ -44,6 +44,15 @@ class LinearProblem:
     cap: float = np.inf
     beyond: NDArray[np.bool_] | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse a capped l1 norm beside a price or a limit."""
+        if self.capped_l1 > 0.0 and not self.convex:
+            msg = (
+                "capped_l1 stands for a price on features: use it without l0, max_features and max_cost (along a path: "
+                "l0s, sizes and costs), or set it to 0"
+            )
+            raise ValueError(msg)
+
     @property
     def convex(self) -> bool:
         """Whether no feature has a price and no budget limits them."""
@@ -115,9 +124,14 @@ class Layout:
         self.grouped = problem.group_l1 > 0.0
         self.features = np.arange(p)
         if self.grouped:
-            _, self.unit_of, counts = np.unique(problem.group_of, return_inverse=True, return_counts=True)
+            _, first, group, counts = np.unique(
+                problem.group_of, return_index=True, return_inverse=True, return_counts=True
+            )
+            # units follow their first features, so that units of one feature each are the features in their order
+            order = np.argsort(first)
+            self.unit_of = np.argsort(order)[group]
             self.features = np.argsort(self.unit_of, kind="stable")
-            sizes = counts * n_outputs
+            sizes = counts[order] * n_outputs
         elif not problem.convex:
             sizes = np.full(p, n_outputs)
         else:
