@@ -65,7 +65,7 @@ class Algorithm:
 
 
 def _grafted(model: GraftClassifier) -> Trained:
-    return Trained(model.predict, model.order_, model.objective_, model.n_iter_)
+    return Trained(model.predict, model.order_, model.objective_, model.n_iter_, model.certificate_.converged)
 
 
 def graft_as_published(X: Array, y: Labels, parameters: Parameters) -> Trained:
