@@ -14,8 +14,10 @@ from sklearn.datasets import load_digits, make_friedman1
 from sklearn.exceptions import ConvergenceWarning
 
 from skgraft import MLPGraftClassifier, MLPGraftRegressor
+from skgraft.criterion.certificate import NOT_CONVERGED, NOT_STATIONARY, WEIGHTS
 from skgraft.datasets import make_threshold_max
 from skgraft.grafting.loop import EFFORTS
+from skgraft.grafting.network import model as network_model
 
 EFFORT = sorted(EFFORTS)
 
@@ -606,3 +608,45 @@ def test_new_rows_far_out_saturate():
     model = MLPGraftRegressor(max_iter=10).fit(1e-150 * X, y)
     far = model.predict(np.vstack([1e-100 * X[:3], np.full((1, 5), 1e300)]))
     assert np.isfinite(far).all()
+
+
+# --- what is certified, and what it took ---
+
+
+@pytest.mark.parametrize(
+    ("options", "scope"),
+    [
+        ({}, WEIGHTS),
+        ({"effort": "light"}, WEIGHTS),
+        ({"selection": "gradient", "max_connections": 6}, WEIGHTS),
+        ({"effort": "newest"}, NOT_STATIONARY),
+        ({"early_stopping": True}, NOT_STATIONARY),
+        ({"max_iter": 2}, NOT_CONVERGED),
+        ({"max_iter": 2, "early_stopping": True}, NOT_CONVERGED),
+        ({"callback": lambda record: record.step == 2}, NOT_CONVERGED),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_scope_of_a_certificate_says_what_is_certified(options, scope):
+    X, y, _ = threshold_max(200)
+    certificate = MLPGraftClassifier(l1=1e-3, random_state=0, **options).fit(X, y).certificate_
+    assert certificate.scope == scope
+    assert certificate.converged == (scope == WEIGHTS)
+
+
+@pytest.mark.parametrize("options", [{}, {"screen": "quadratic"}, {"selection": "gradient"}, {"effort": "newest"}])
+def test_every_gradient_over_all_features_is_counted(options, monkeypatch):
+    counts = [0]
+
+    def counted(*arguments):
+        counts[0] += 1
+        return network_model_derivatives(*arguments)
+
+    network_model_derivatives = network_model.closed_derivatives
+    monkeypatch.setattr(network_model, "closed_derivatives", counted)
+    seen = []
+    X, y, _ = threshold_max(200)
+    note = lambda record: seen.append(counts[0])  # noqa: E731 -- returns None, which does not stop the fit
+    model = MLPGraftClassifier(l1=1e-3, max_connections=6, callback=note, **options).fit(X, y)
+    assert [record.gradient_evaluations for record in model.history_] == seen
+    assert seen[0] >= 2  # of the empty network, and of the first test
