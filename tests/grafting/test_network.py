@@ -646,7 +646,7 @@ def test_every_gradient_over_all_features_is_counted(options, monkeypatch):
     monkeypatch.setattr(network_model, "closed_derivatives", counted)
     seen = []
     X, y, _ = threshold_max(200)
-    note = lambda record: seen.append(counts[0])  # noqa: E731 -- returns None, which does not stop the fit
-    model = MLPGraftClassifier(l1=1e-3, max_connections=6, callback=note, **options).fit(X, y)
+    model = MLPGraftClassifier(l1=1e-3, max_connections=6, callback=lambda _: seen.append(counts[0]), **options)
+    model.fit(X, y)
     assert [record.gradient_evaluations for record in model.history_] == seen
     assert seen[0] >= 2  # of the empty network, and of the first test
