@@ -15,7 +15,7 @@ from papers._grafting import comparison_figures, comparison_report, irrelevant_r
 from papers._grafting.algorithms import ALGORITHMS
 from papers._grafting.comparison import Choices, Run, choices_of, compare, measure_times
 from papers._grafting.irrelevant import Outcome, run_irrelevant
-from papers._grafting.problems import load_problems
+from papers._grafting.problems import Problem, Problems, load_problems
 from papers._storage import Section, as_json, merged, some_of, stored
 from papers._tables import Table
 
@@ -33,6 +33,9 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--instances", type=_count, help="or splits of data sets A to E (default 10; for times 3)")
     parser.add_argument(
         "--algorithms", type=some_of(tuple(ALGORITHMS)), help="some letters, with commas: the others' results stay"
+    )
+    parser.add_argument(
+        "--data-sets", type=some_of(paper.DATA_SETS), help="some letters, with commas: the others' results stay"
     )
     parser.add_argument(
         "--keep-choices", action="store_true", help="do not choose parameters again where a choice is stored"
@@ -69,7 +72,7 @@ def measure_error(options: argparse.Namespace) -> Section:
     """Run the comparison of figure 3."""
     problems = load_problems()
     known = _choices(options) if options.keep_choices else {}
-    runs = compare(problems.present, options.instances, options.n_jobs, options.algorithms, known)
+    runs = compare(_asked_for(problems, options), options.instances, options.n_jobs, options.algorithms, known)
     records = stored(runs) + _others("error", options)
     return {"instances": options.instances, "missing": problems.missing, "records": records}
 
@@ -77,7 +80,7 @@ def measure_error(options: argparse.Namespace) -> Section:
 def measure_time(options: argparse.Namespace) -> Section:
     """Run the timings of table 3."""
     problems = load_problems()
-    runs = measure_times(problems.present, options.timed, options.algorithms, _choices(options))
+    runs = measure_times(_asked_for(problems, options), options.timed, options.algorithms, _choices(options))
     records = stored(runs) + _others("time", options)
     return {"instances": options.timed, "missing": problems.missing, "records": records}
 
@@ -87,11 +90,16 @@ def _choices(options: argparse.Namespace) -> Choices:
     return choices_of(Run(**record) for record in _known("error", options))
 
 
+def _asked_for(problems: Problems, options: argparse.Namespace) -> list[Problem]:
+    """Return the data sets that are there and wanted."""
+    return [problem for problem in problems.present if problem.name in (options.data_sets or paper.DATA_SETS)]
+
+
 def _others(name: str, options: argparse.Namespace) -> list[Any]:
-    """Return what is stored of algorithms that are not run this time."""
-    if options.algorithms is None:
-        return []
-    return [record for record in _known(name, options) if record["algorithm"] not in options.algorithms]
+    """Return what is stored of algorithms and data sets that are not run this time."""
+    algorithms, data_sets = options.algorithms or tuple(ALGORITHMS), options.data_sets or paper.DATA_SETS
+    known = _known(name, options)
+    return [r for r in known if r["algorithm"] not in algorithms or r["data_set"] not in data_sets]
 
 
 def _known(name: str, options: argparse.Namespace) -> list[Any]:

@@ -23,6 +23,7 @@ from papers._grafting.measures import (
 from papers._tables import ABSENT, Table, mean_and_error, written
 
 SAYS = "the paper says"
+UNFINISHED = "†"
 
 
 def error_tables(runs: Sequence[Run], instances: int, missing: Mapping[str, str]) -> list[Table]:
@@ -62,12 +63,21 @@ def _measured(
     for key, name in rows():
         label = f"({key}) {name}"
         for version in _versions(key):
-            values = [found.values(key, version, data_set, measure) for data_set in paper.DATA_SETS]
-            cells = [written(*mean_and_error(v), digits) if v else ABSENT for v in values]
+            cells = [_cell(found, key, version, data_set, measure, digits) for data_set in paper.DATA_SETS]
             lines.append([label, version, *cells])
         if key in stated:
             lines.append([label, SAYS, *(stated[key].get(data_set, ABSENT) for data_set in paper.DATA_SETS)])
-    return Table(title, ["algorithm", "parameters", *paper.DATA_SETS], lines, remarks)
+    marked = any(cell.endswith(UNFINISHED) for line in lines for cell in line)
+    note = [f"{UNFINISHED} some of these fits did not end by themselves or did not converge."] if marked else []
+    return Table(title, ["algorithm", "parameters", *paper.DATA_SETS], lines, [*note, *remarks])
+
+
+def _cell(found: Runs, key: str, version: str, data_set: str, measure: Measure, digits: int) -> str:
+    values = found.values(key, version, data_set, measure)
+    if not values:
+        return ABSENT
+    finished = all(run.converged for run in found.of(key, version, data_set))
+    return written(*mean_and_error(values), digits) + ("" if finished else f" {UNFINISHED}")
 
 
 def _parameters(found: Runs) -> Table:

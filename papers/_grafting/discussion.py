@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from papers._grafting import paper
+from papers._grafting.algorithms import MOST_STEPS
 from papers._grafting.comparison import CHOSEN, STATED
 from papers._grafting.measures import (
     NETWORK_VARIANT,
@@ -73,18 +74,32 @@ def of_networks(found: Runs) -> list[str]:
         _on_lead(found),
         *_endless(found),
     ]
-    shares = []
-    for name in paper.DATA_SETS:
-        runs = found.of("d", STATED, name)
-        if runs:
-            shares.append(f"{name} {sum(not run.converged for run in runs)} of {len(runs)}")
+    grows_on = _unfinished(found, "b")
+    if grows_on:
+        remarks.append(
+            f"(b) did not end by itself within {MOST_STEPS} steps, with either parameters, in {', '.join(grows_on)} "
+            "fits: connections from features that are in have no price, and nothing in the paper's rule stops them as "
+            "long as each lowers C, by however little. The paper does not say how it ended."
+        )
+    shares = _unfinished(found, "d")
     if shares:
         remarks.append(
-            f"(d) did not converge, with the paper's parameters, on {', '.join(shares)} instances: descent that is "
+            f"(d) did not converge, with either parameters, in {', '.join(shares)} fits: descent that is "
             "blind to the kinks at zero stops short of a point without slope. The paper has no result of (d) for C, D "
             "and E, for that reason."
         )
     return remarks
+
+
+def _unfinished(found: Runs, key: str) -> list[str]:
+    """Return for each data set on which some fits did not end or converge how many of them did not."""
+    shares = []
+    for name in paper.DATA_SETS:
+        runs = [run for version in (CHOSEN, STATED) for run in found.of(key, version, name)]
+        unfinished = sum(not run.converged for run in runs)
+        if unfinished:
+            shares.append(f"{name} {unfinished} of {len(runs)}")
+    return shares
 
 
 def _networks(found: Runs, data_set: str) -> str:

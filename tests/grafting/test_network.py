@@ -14,8 +14,10 @@ from sklearn.datasets import load_digits, make_friedman1
 from sklearn.exceptions import ConvergenceWarning
 
 from skgraft import MLPGraftClassifier, MLPGraftRegressor
+from skgraft.criterion.certificate import NOT_CONVERGED, NOT_STATIONARY, WEIGHTS
 from skgraft.datasets import make_threshold_max
 from skgraft.grafting.effort import EFFORTS
+from skgraft.grafting.network import model as network_model
 
 EFFORT = sorted(EFFORTS)
 
@@ -560,3 +562,92 @@ def test_progress_goes_to_standard_error(capsys):
     shown = capsys.readouterr()
     assert not shown.out
     assert "network: step 1, 1 features" in shown.err
+
+
+# --- numbers at the ends of the range ---
+
+
+def column_at(exponent: int, dtype: type, *, is_sparse: bool):
+    """Return X with column 1 times a power of two, which is exact, and the factor."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(80, 4)).astype(dtype)
+    X[np.abs(X) < 0.3] = 0.0
+    y = np.tanh(2.0 * X[:, 1].astype(float)) + 0.5 * X[:, 2]
+    moved = X.copy()
+    moved[:, 1] = np.ldexp(moved[:, 1], exponent)
+    wrap = sparse.csc_array if is_sparse else np.asfortranarray
+    return wrap(X), wrap(moved), y
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize(
+    ("dtype", "exponents"), [(np.float64, (-960, -664, 664, 996)), (np.float32, (-100, 124))], ids=["double", "single"]
+)
+@pytest.mark.parametrize("kind", [MLPGraftRegressor, MLPGraftClassifier])
+def test_the_scale_of_a_column_does_not_matter(kind, dtype, exponents, is_sparse):
+    for exponent in exponents:
+        X, moved, y = column_at(exponent, dtype, is_sparse=is_sparse)
+        y = y > 0.0 if kind is MLPGraftClassifier else y
+        one, two = kind(max_iter=6, tol=1e-3).fit(X, y), kind(max_iter=6, tol=1e-3).fit(moved, y)
+        assert one.support_[1]
+        assert_array_equal(one.support_, two.support_)
+        score = "predict" if kind is MLPGraftRegressor else "decision_function"
+        assert_allclose(getattr(two, score)(moved[:20]), getattr(one, score)(X[:20]), rtol=1e-6, atol=1e-9)
+        assert np.isfinite(two.connections_["weight"]).all()
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("kind", [MLPGraftRegressor, MLPGraftClassifier])
+def test_a_column_too_small_for_a_weight_is_refused_by_name(kind, is_sparse):
+    _, moved, y = column_at(-1000, np.float64, is_sparse=is_sparse)
+    with pytest.raises(ValueError, match="column 1 of X holds numbers so small"):
+        kind().fit(moved, y if kind is MLPGraftRegressor else y > 0.0)
+
+
+def test_new_rows_far_out_saturate():
+    X, y = make_friedman1(100, n_features=5, random_state=0)
+    model = MLPGraftRegressor(max_iter=10).fit(1e-150 * X, y)
+    far = model.predict(np.vstack([1e-100 * X[:3], np.full((1, 5), 1e300)]))
+    assert np.isfinite(far).all()
+
+
+# --- what is certified, and what it took ---
+
+
+@pytest.mark.parametrize(
+    ("options", "scope"),
+    [
+        ({}, WEIGHTS),
+        ({"effort": "light"}, WEIGHTS),
+        ({"selection": "gradient", "max_connections": 6}, WEIGHTS),
+        ({"effort": "newest"}, NOT_STATIONARY),
+        ({"early_stopping": True}, NOT_STATIONARY),
+        ({"max_iter": 2}, NOT_CONVERGED),
+        ({"max_iter": 2, "early_stopping": True}, NOT_CONVERGED),
+        ({"callback": lambda record: record.step == 2}, NOT_CONVERGED),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_scope_of_a_certificate_says_what_is_certified(options, scope):
+    X, y, _ = threshold_max(200)
+    certificate = MLPGraftClassifier(l1=1e-3, random_state=0, **options).fit(X, y).certificate_
+    assert certificate.scope == scope
+    assert certificate.converged == (scope == WEIGHTS)
+
+
+@pytest.mark.parametrize("options", [{}, {"screen": "quadratic"}, {"selection": "gradient"}, {"effort": "newest"}])
+def test_every_gradient_over_all_features_is_counted(options, monkeypatch):
+    counts = [0]
+
+    def counted(*arguments):
+        counts[0] += 1
+        return network_model_derivatives(*arguments)
+
+    network_model_derivatives = network_model.closed_derivatives
+    monkeypatch.setattr(network_model, "closed_derivatives", counted)
+    seen = []
+    X, y, _ = threshold_max(200)
+    model = MLPGraftClassifier(l1=1e-3, max_connections=6, callback=lambda _: seen.append(counts[0]), **options)
+    model.fit(X, y)
+    assert [record.gradient_evaluations for record in model.history_] == seen
+    assert seen[0] >= 2  # of the empty network, and of the first test

@@ -13,6 +13,7 @@ from papers._grafting.comparison_report import error_tables, time_tables
 from papers._grafting.irrelevant import REGULARISERS, Outcome
 from papers._grafting.irrelevant_report import tables as irrelevant_tables
 from papers._grafting.measures import Runs, error, n_features, ratios, saliency, stated_ratios, steps
+from papers._grafting.problems import Problems
 from papers._storage import stored
 from papers._tables import Table, mean_and_error, written
 
@@ -109,6 +110,15 @@ class TestTables:
             assert all(row[5:] == ["-", "-"] for row in rows_of(table, "(a)") if row[1] in {CHOSEN, STATED})
             assert "Data set D is missing: no such file" in table.remarks
 
+    def test_what_did_not_end_is_shown_as_unfinished(self):
+        runs = [replace(run, converged=(run.algorithm, run.data_set) != ("b", "D")) for run in made_up_runs()]
+        shown, *_ = error_tables(runs, 2, {})
+        assert all(row[5].endswith("†") for row in rows_of(shown, "(b) ") if row[1] in {CHOSEN, STATED})
+        assert sum(cell.endswith("†") for row in shown.rows for cell in row) == 2
+        assert any("did not end by itself" in remark and "D 4 of 4 fits" in remark for remark in shown.remarks)
+        finished, *_ = error_tables(made_up_runs(), 2, {})
+        assert not any("†" in text for row in finished.rows for text in [*row, *finished.remarks])
+
     def test_what_does_not_select_has_no_number_of_features(self):
         table = error_tables(made_up_runs(), 2, {})[1]
         assert rows_of(table, "(e)")[0][2:] == ["-"] * 5
@@ -142,6 +152,17 @@ class TestCommand:
         grafting.store({"time": sections["time"]}, tmp_path)
         grafting.store({"irrelevant": sections["irrelevant"]}, tmp_path)
         assert list(json.loads((tmp_path / "grafting.json").read_text(encoding="utf-8"))) == ["irrelevant", "time"]
+
+    def test_a_data_set_not_run_keeps_its_results(self, tmp_path, monkeypatch):
+        grafting.store(made_up_sections(), tmp_path)
+        again = [replace(run, error=0.125) for run in made_up_runs("D")]
+        monkeypatch.setattr(grafting, "load_problems", lambda: Problems([], {}))
+        monkeypatch.setattr(grafting, "compare", lambda *_: [run for run in again if run.algorithm == "b"])
+        options = ["--only", "error", "--algorithms", "b", "--data-sets", "D", "--output", str(tmp_path)]
+        section = grafting.measure_error(grafting.parse(options))
+        assert len(section["records"]) == len(made_up_runs())
+        new = {(r["algorithm"], r["data_set"]) for r in section["records"] if r["error"] == 0.125}
+        assert new == {("b", "D")}
 
     def test_only_what_is_asked_for_is_run_printed_and_stored(self, tmp_path, monkeypatch, capsys):
         sections = made_up_sections()

@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 GLOBAL = "global optimum"
 NO_MOVE = "optimal weights of the chosen features, and no single addition, removal or swap that improves"
 WEIGHTS = "optimal weights of the chosen features alone"
-NOT_STATIONARY = "nothing: weights were optimised only when they were new, so the model is not stationary"
+NOT_STATIONARY = "nothing: not all weights were optimised to the end, so the model is not stationary"
 NOT_CONVERGED = "nothing: the fit did not converge"
 
 

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgraft.estimator.class_scores import ClassScores
 from skgraft.estimator.named_selector import NamedSelector
+from skgraft.estimator.sizes import require_sizes
 from skgraft.matrix import DenseColumns, SparseColumns, make_columns
 from skgraft.prices import Prices, resolve_prices
 from skgraft.tables.named import read_selected
@@ -62,11 +63,7 @@ class LinearSelector(NamedSelector, BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         if not columns.finite:
             require_finite(X, names)
-        if columns.too_large.any():
-            j = int(np.argmax(columns.too_large))
-            name = j if names is None else repr(str(names[j]))
-            msg = f"column {name} of X holds numbers too large to be squared; rescale it, or set standardize=True"
-            raise ValueError(msg)
+        require_sizes(columns, names)
         return columns
 
     def _prices(self, n_features_to_select: int | None = None) -> Prices:

@@ -84,14 +84,15 @@ class SparseColumns:
 
     def squares(self, weight: Array) -> Array:
         """Return the weighted sum of squares of every standardised column."""
-        out = self.centre**2 * weight.sum()
+        out = self.shift**2 * weight.sum()
+        moved = np.where(self._offset, self.centre, 0.0)
         for columns, rows, data in self._cells():
+            cells = (data - moved[columns]) / self.scale[columns]  # first: the square of a scale may be no float
             # (x - centre)² less what the zero cells, counted above, would give
-            apart = data * (data - 2.0 * self.centre[columns])
+            apart = cells * (cells - 2.0 * self.shift[columns])
             out += np.bincount(columns, weight[rows] * apart, self.n_columns)
-        out = np.maximum(out, 0.0) / self.scale**2
         out[self.constant] = 0.0
-        return out
+        return np.maximum(out, 0.0)
 
     def block(self) -> SparseBlock:
         """Return an empty block for the columns in use."""
@@ -102,7 +103,7 @@ class SparseColumns:
         part = sparse.csc_array(self.X[:, columns]).astype(np.float64)
         cells = np.diff(part.indptr)
         part.data -= np.repeat(np.where(self._offset, self.centre, 0.0)[columns], cells)
-        part.data *= np.repeat(np.where(self.constant, 0.0, 1.0 / self.scale)[columns], cells)
+        part.data /= np.repeat(np.where(self.constant, np.inf, self.scale)[columns], cells)
         return part
 
     def dense_rows(self, columns: Index) -> Array:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from skgraft.criterion import Loss, loss_facts, loss_names, resolve_loss
 from skgraft.estimator.class_scores import ClassProbabilities
 from skgraft.estimator.named_selector import NamedSelector
+from skgraft.estimator.sizes import require_sizes
 from skgraft.grafting.effort import EFFORTS
 from skgraft.grafting.linear.fit import LinearControls, LinearFit, fit_linear
 from skgraft.grafting.linear.problem import LinearProblem
@@ -28,8 +29,6 @@ from skgraft.tables.table import read_training, require_finite, sample_weights
 from skgraft.tables.targets import read_classes
 
 Array = NDArray[np.float64]
-
-SMALLEST_SCALE = 1e-290  # of a column, by which a weight can still be divided
 
 _NON_NEGATIVE = Interval(Real, 0, None, closed="left")
 
@@ -101,16 +100,7 @@ class _LinearGraft(NamedSelector, BaseEstimator):
         columns = make_columns(X, weight, center=self.fit_intercept, standardize=self.standardize)
         if not columns.finite:
             require_finite(X, names)
-        if columns.too_large.any():
-            j = int(np.argmax(columns.too_large))
-            name = j if names is None else repr(str(names[j]))
-            msg = f"column {name} of X holds numbers too large to be squared; rescale it, or set standardize=True"
-            raise ValueError(msg)
-        if (columns.scale < SMALLEST_SCALE).any():
-            j = int(np.argmin(columns.scale))
-            name = j if names is None else repr(str(names[j]))
-            msg = f"column {name} of X holds numbers so small that its coefficient would overflow; rescale it"
-            raise ValueError(msg)
+        require_sizes(columns, names)
         return columns
 
     def _criterion(

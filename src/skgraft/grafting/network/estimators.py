@@ -251,6 +251,8 @@ class MLPGraftClassifier(ClassProbabilities, _GraftedNetwork):
         C at the solution.
     certificate_ : Certificate
         Violation of the optimality conditions by the weights that are in; no duality gap, as C is not convex.
+        ``scope`` is these weights where the fit converged, else nothing; so it is with ``effort="newest"`` and
+        with ``early_stopping``, which do not optimise all weights to the end.
     history_ : History
         One record for each step, whose ``kind`` is ``"unit"``, ``"connection"``, ``"undo"`` or ``"optimize"``.
     total_cost_ : float

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.criterion.certificate import Certificate
+from skgraft.criterion.certificate import NOT_CONVERGED, NOT_STATIONARY, WEIGHTS, Certificate
 from skgraft.grafting.effort import FULL, Effort
 from skgraft.grafting.loop import Settings, graft, record_step
 from skgraft.grafting.network.model import NetworkModel, Saved
@@ -185,7 +185,14 @@ def _result(
         order=model.order(model.save()),
         objective=model.objective(),
         total_cost=model.total_cost,
-        certificate=Certificate(violation, None, finished and violation <= controls.tol * (1.0 + 1e-6)),
+        certificate=_certificate(violation, controls, finished=finished),
         history=history,
         validation=validation,
     )
+
+
+def _certificate(violation: float, controls: NetworkControls, *, finished: bool) -> Certificate:
+    """Return what is certified of a network; its criterion is not convex, so never more than its weights."""
+    converged = finished and violation <= controls.tol * (1.0 + 1e-6)
+    otherwise = NOT_STATIONARY if finished and not controls.stationary else NOT_CONVERGED
+    return Certificate(violation, None, converged, WEIGHTS if converged else otherwise)

@@ -54,7 +54,6 @@ class NetworkModel:
         self.problem = problem
         self._by_gradient = by_gradient
         self._all_open = False
-        self.gradient_evaluations = 1
         self.tol = tol  # a fall of the criterion below which re-optimising ends
         self._rng = rng  # None chooses the best candidate, else the choice among good ones is random
         self._descent = Descent(problem)
@@ -64,7 +63,8 @@ class NetworkModel:
         self._size = 1.0
         self._point = evaluate(problem, Network.empty(target.loss.start(target.y, target.weight)), self._rows)
         self._optimize_all(LAST_STEPS)
-        self._at: Closed = closed_derivatives(problem, self._point)
+        self._evaluations = 0
+        self._at = self._look_at_closed()
         self.null_pull = float(self._at.pull().max(initial=0.0))
         self._weighed: dict[int, Array] = {}
         self._newest = np.empty(0, np.intp)
@@ -100,8 +100,7 @@ class NetworkModel:
     def gradient_test(self) -> Candidates:
         """Return every connection and every unit that is not there, with the derivative towards it."""
         problem, net = self.problem, self.net
-        self.gradient_evaluations += 1
-        self._at = closed_derivatives(problem, self._point)
+        self._at = self._look_at_closed()
         pull = np.maximum(self._at.pull() - problem.l1 * problem.penalty_weight, 0.0)
         pull[net.unit, net.feature] = 0.0
         if problem.max_units is not None and net.n_units >= problem.max_units:
@@ -119,6 +118,15 @@ class NetworkModel:
         count = (~support[feature]).astype(np.intp)
         taken, spent = int(support.sum()), problem.prices.total(support)
         return Candidates(unit, pull.ravel()[unit], problem.l0 * cost, cost, count, ridge, taken, spent)
+
+    @property
+    def gradient_evaluations(self) -> int:
+        """How often the derivatives towards everything that is not there were computed."""
+        return self._evaluations
+
+    def _look_at_closed(self) -> Closed:
+        self._evaluations += 1
+        return closed_derivatives(self.problem, self._point)
 
     def _added(self) -> Array:
         """Return how many connections each candidate would bring."""

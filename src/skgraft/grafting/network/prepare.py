@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from skgraft.criterion import Loss
+from skgraft.estimator.sizes import require_sizes
 from skgraft.grafting.effort import EFFORTS
 from skgraft.grafting.network.fit import HeldOut, NetworkControls
 from skgraft.grafting.network.problem import NetworkProblem
@@ -23,6 +24,7 @@ Index = NDArray[np.intp]
 # What "auto" stands for where one connection comes in at a time, and where all of a feature or unit do.
 L0 = {"one": 0.005, "all": 5e-4}
 MOST_UNITS, UNITS_A_FEATURE = 40, 4  # where all connections of a unit come in together
+FARTHEST = 1e150  # from the centre that a new row is seen, in standard deviations; every unit is saturated long before
 FLOOR_ALL = 2.0  # min_gain as a share of l0 where many connections come in together; else see `Loss.gain_floor`
 
 
@@ -75,11 +77,7 @@ def prepare(estimator: Any, given: Given, seed: int) -> Prepared:
     training, held_out_rows = _split(estimator, given, seed) if estimator.early_stopping else (given, None)
     weight = _shares(training.weight)
     columns = make_columns(training.X, weight, center=True, standardize=estimator.standardize, rows=training.rows)
-    if columns.too_large.any():
-        j = int(np.argmax(columns.too_large))
-        name = j if names is None else repr(str(names[j]))
-        msg = f"column {name} of X holds numbers too large to be squared; rescale it, or set standardize=True"
-        raise ValueError(msg)
+    require_sizes(columns, names)
     chosen = _choices(estimator, given)
     problem = NetworkProblem(
         columns=columns,
@@ -181,6 +179,8 @@ def standardized_rows(X: Any, features: Index, centre: Array, scale: Array, cons
     """Return some columns of X, standardised by given means and scales, as the rows of an array."""
     part = X[:, features]
     part = part.toarray() if sparse.issparse(part) else part
-    rows = (part.astype(np.float64).T - centre[:, None]) / scale[:, None]
+    with np.errstate(over="ignore"):
+        rows = (part.astype(np.float64).T - centre[:, None]) / scale[:, None]
     rows[constant] = 0.0
-    return np.ascontiguousarray(rows)
+    # zero connections of other units would make NaN of an overflow
+    return np.ascontiguousarray(np.clip(rows, -FARTHEST, FARTHEST, out=rows))
