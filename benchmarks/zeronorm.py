@@ -24,7 +24,8 @@ SECTIONS = ("rounds", "elimination", "large", "programs")
 
 ABOUT_ELIMINATION = (
     "RFESelector with the hinge beside RFE(SVC), with its square beside RFE(LinearSVC), both at a tolerance of 1e-6. "
-    "LinearSVC penalises the intercept, which is another machine: its ranks may differ for that alone."
+    "LinearSVC penalises the intercept, which is another machine: its ranks may differ for that alone; where features "
+    "outnumber rows it is left out, being slower than SVC."
 )
 
 
