@@ -20,6 +20,8 @@ Note = Callable[[str], None]
 WIDE = ((200, 20_000), (200, 100_000))
 TALL = ((20_000, 200),)
 CHOSEN = 20  # features that a run of rounds is asked for
+FOLD = (1427, 4322)  # a sparse fold
+STEPS, FEW = 20, 10  # steps in which sparse features go until so many are left
 ENOUGH = 20.0  # seconds after which a pair is not run again
 
 
@@ -134,43 +136,126 @@ def render_rounds(rows: Sequence[dict[str, Any]]) -> str:
     return _table.markdown(header, body)
 
 
+@dataclass(frozen=True)
+class Contest:
+    """An elimination that both sides run: data, features at a time, features left."""
+
+    name: str
+    X: Any
+    y: Any
+    step: int = 1
+    left: int = 1
+    losses: tuple[str, ...] = ("hinge", "squared_hinge")
+
+
+def contests(note: Note, *, quick: bool) -> Iterator[Contest]:
+    """Yield the data: more rows than features, sparse ones, many at a time, and more features than rows."""
+    for shape in ((300, 20),) if quick else ((1000, 50), (2000, 50)):
+        problem = _problems.dense("logistic", *shape)
+        yield Contest(f"generated, {shape[0]:,} x {shape[1]:,}", problem.X, problem.y)
+    folder = data_folder()
+    if quick or folder is None:
+        note("  real data left out (set SKGRAFT_DATA)")
+        problem = _problems.sparse("logistic", *((200, 500) if quick else FOLD))
+        yield _many_at_a_time("generated", problem.X, problem.y)
+    else:
+        problem = _problems.pcmac(folder)
+        rows = np.sort(np.random.default_rng(0).permutation(problem.X.shape[0])[: FOLD[0]])
+        X = problem.X.tocsr()[rows]
+        X = X[:, np.flatnonzero(np.diff(X.tocsc().indptr))]  # words that are in none of these rows say nothing
+        yield _many_at_a_time("a fold of PCMAC", X, problem.y[rows])
+    shape = (50, 400) if quick else (60, 1500)
+    problem = _problems.dense("logistic", *shape)
+    yield Contest(f"generated, {shape[0]:,} x {shape[1]:,}", problem.X, problem.y, losses=("hinge",))
+    if folder is not None and not quick:
+        yield Contest("lymphoma, 96 x 4,026", *lymphoma(), losses=("hinge",))
+
+
+def _many_at_a_time(name: str, X: Any, y: Any) -> Contest:
+    return Contest("{}, sparse, {:,} x {:,}".format(name, *X.shape), X, y, X.shape[1] // STEPS, FEW)
+
+
 def measure_elimination(note: Note, *, quick: bool = False, repeat: int = 3) -> list[dict[str, Any]]:
-    """Return the times of elimination one by one, ours and scikit-learn's, and how many ranks differ."""
+    """Return the times of elimination, ours and scikit-learn's with either loss, and how many ranks differ."""
     from sklearn.feature_selection import RFE
-    from sklearn.svm import SVC
+    from sklearn.svm import SVC, LinearSVC
 
     from skgraft import RFESelector
 
-    shape = (50, 400) if quick else (60, 1500)
-    small = _problems.dense("logistic", *shape)
-    found = [("generated", small.X, small.y)]
-    if data_folder() is not None and not quick:
-        found.append(("lymphoma", *lymphoma()))
+    peers = {
+        "hinge": SVC(kernel="linear", tol=1e-6),
+        "squared_hinge": LinearSVC(tol=1e-6, dual="auto", max_iter=10_000),
+    }
     rows = []
-    for name, X, y in found:
-        with threadpool_limits(1):
-            RFESelector(n_features_to_select=1).fit(X, y)  # loads compiled code
-            ours = [timed(lambda X=X, y=y: RFESelector(n_features_to_select=1).fit(X, y)) for _ in range(repeat)]
-            peer, run = timed(
-                lambda X=X, y=y: RFE(SVC(kernel="linear", tol=1e-6), n_features_to_select=1, step=1).fit(X, y)
-            )
-        differ = int(np.count_nonzero(ours[0][0].ranking_ != peer.ranking_))
-        seconds = {"ours": median(each[1].cpu for each in ours), "peer": run.cpu}
-        rows.append({"problem": f"{name}, {X.shape[0]} x {X.shape[1]:,}", "seconds": seconds, "differ": differ})
-        note(render_elimination(rows[-1:]))
+    for each in contests(note, quick=quick):
+        for loss in each.losses:
+            peer = peers[loss]
+            ours = RFESelector(n_features_to_select=each.left, step=each.step, loss=loss, standardize=False)
+            theirs = RFE(peer, n_features_to_select=each.left, step=each.step)
+            jobs = {
+                "ours": lambda each=each, ours=ours: ours.fit(each.X, each.y),
+                "peer": lambda each=each, theirs=theirs: theirs.fit(each.X, each.y),
+            }
+            with threadpool_limits(1), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                jobs["ours"]()  # loads compiled code
+                seconds, _ = alternate(jobs, repeat)
+            row = {"problem": each.name, "step": each.step, "left": each.left, "peer": type(peer).__name__}
+            differ = int(np.count_nonzero(_removal(ours.ranking_) != _removal(theirs.ranking_)))
+            rows.append(row | {"seconds": seconds, "differ": differ})
+            note(render_elimination(rows[-1:]))
     return rows
+
+
+def _removal(ranking: Any) -> Any:
+    """Return when features went, counted from the end: 0 for those left, 1 for the last step, and so on."""
+    return np.unique(ranking, return_inverse=True)[1].ravel()
 
 
 def render_elimination(rows: Sequence[dict[str, Any]]) -> str:
     """Return the table of eliminations."""
+    body = []
+    for row in rows:
+        ours, peer = row["seconds"]["ours"], row["seconds"]["peer"]
+        how = "one by one" if row["step"] == 1 else f"{row['step']} at a time"
+        cells = [_table.milliseconds(ours), _table.milliseconds(peer), _table.ratio(peer / ours), str(row["differ"])]
+        body.append([row["problem"], f"{how}, to {row['left']}", f"RFE({row['peer']})", *cells])
+    header = ["problem", "elimination", "peer", "RFESelector", "peer's time", "times faster", "ranks that differ"]
+    return _table.markdown(header, body)
+
+
+def measure_large(note: Note, *, quick: bool = False) -> list[dict[str, Any]]:
+    """Return the time of every method on many rows and more features: y is the sign of ten columns and noise."""
+    from skgraft import L1SVC, FSVClassifier, R2W2Selector, RFESelector
+
+    shape = (200, 300) if quick else (2000, 5000)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal(shape)
+    y = np.sign(X[:, :10].sum(axis=1) + rng.standard_normal(shape[0]))
+    models = {
+        "L1SVC(l1=0.01)": L1SVC(l1=0.01),
+        "RFESelector(step=0.5)": RFESelector(step=0.5),
+        "R2W2Selector()": R2W2Selector(),
+        "FSVClassifier()": FSVClassifier(),
+    }
+    rows = []
+    for name, model in models.items():
+        with threadpool_limits(1), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            type(model)().fit(X[:60, :40], y[:60])  # loads compiled code
+            _, run = timed(lambda model=model: model.fit(X, y))
+        found = int(np.count_nonzero(model.support_[:10]))
+        rows.append({"model": name, "shape": shape, "seconds": run.cpu, "features": int(model.support_.sum()),
+                     "relevant": found})  # fmt: skip
+        note(render_large(rows[-1:]))
+    return rows
+
+
+def render_large(rows: Sequence[dict[str, Any]]) -> str:
+    """Return the table of the large problem."""
     body = [
-        [
-            row["problem"],
-            _table.milliseconds(row["seconds"]["ours"]),
-            _table.milliseconds(row["seconds"]["peer"]),
-            f"{row['seconds']['peer'] / row['seconds']['ours']:.0f}",
-            str(row["differ"]),
-        ]
+        ["{:,} x {:,}".format(*row["shape"]), row["model"], _table.milliseconds(row["seconds"]), str(row["features"]),
+         str(row["relevant"])]
         for row in rows
-    ]
-    return _table.markdown(["problem", "RFESelector", "RFE(SVC), tol 1e-6", "times faster", "ranks that differ"], body)
+    ]  # fmt: skip
+    return _table.markdown(["problem", "model", "fit", "features", "relevant ones, of ten"], body)

@@ -33,7 +33,7 @@ def test_features_in_place_are_those_of_a_copy(dtype, order, some, monkeypatch):
     assert_array_equal(stored.features, copied.features)
     assert_allclose(stored.rows, copied.rows, atol=1e-12)
     assert_allclose(stored.take(np.array([2, 0])), copied.take(np.array([2, 0])), atol=1e-12)
-    assert_allclose(stored.by_rows(), copied.by_rows(), atol=1e-12)
+    assert_allclose(stored.by_rows()[:], copied.by_rows(), atol=1e-12)
     assert_allclose(stored.weights(beta), copied.weights(beta), atol=1e-6 if dtype == np.float32 else 1e-12)
     assert_allclose(stored.weights(beta[:, 0]), copied.weights(beta[:, 0]), atol=1e-6 if dtype == np.float32 else 1e-12)
     assert_allclose(stored.scores(z2), copied.scores(z2), atol=1e-12)
@@ -67,3 +67,32 @@ def test_rounds_over_a_large_table_take_less_than_it_again(dtype):
     tracemalloc.stop()
     assert model.support_.sum() == 5
     assert peak <= X.nbytes
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rounds_over_many_rows_take_less_than_the_table_again(dtype):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((20_000, 200)).astype(dtype)
+    y = X[:, 0] - X[:, 1] + rng.standard_normal(20_000) > 0.0
+    model = AROMClassifier(C=1.0, max_iter=8, n_features_to_select=2)
+    model.fit(X, y)  # loads compiled code
+    tracemalloc.start()
+    model.fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak <= X.nbytes
+
+
+def test_rows_without_a_copy_have_the_products_of_an_array():
+    rng = np.random.default_rng(5)
+    X = 1e3 + rng.standard_normal((50, 8))
+    X[:, 3] = 7.0
+    columns = make_columns(X, np.full(50, 0.02), center=True, standardize=True)
+    for features in (np.arange(8), np.array([1, 3, 6])):
+        rows = StoredDesign(columns, features).by_rows()
+        array = columns.take(features).T
+        assert rows.shape == array.shape
+        v, beta = rng.standard_normal(features.size), rng.standard_normal(50)
+        assert_allclose(rows @ v, array @ v, atol=1e-10)
+        assert_allclose(rows.T @ beta, array.T @ beta, atol=1e-10)
+        assert_allclose(rows[np.array([4, 2])], array[[4, 2]], atol=1e-10)

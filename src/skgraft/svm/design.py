@@ -177,18 +177,78 @@ class StoredDesign(DenseDesign):
             total += block @ weights[part]
         return total
 
-    def by_rows(self) -> Array:
-        """Return X as an array with one sample a row."""
-        X = np.empty((self.n_rows, self.n_features))
-        for part, block in self._blocks():
-            X[:, part] = block
-        return X
+    def by_rows(self) -> Any:
+        """Return X with one sample a row, without a copy."""
+        return StoredRows(self._columns, self.features)
 
     def keep(self, which: NDArray[Any]) -> DenseDesign:
         """Return the design with some of the features, by mask or position."""
         left = StoredDesign(self._columns, self.features[which])
         few = 8.0 * left.n_features * self.n_rows <= COPIED * self._columns.X.nbytes
         return DenseDesign(left.rows, left.features) if few else left
+
+
+class StoredRows:
+    """Standardised features in the place of an array (n_rows, n_features): X stays where it is.
+
+    It knows the products ``rows @ v`` and ``rows.T @ beta`` with vectors, and gives rows as arrays.
+    """
+
+    def __init__(self, columns: DenseColumns, features: Indices) -> None:
+        self._columns = columns
+        every = features.size == columns.n_columns
+        self._features: Any = slice(None) if every else features
+        self._centre = columns.centre[self._features]
+        # constants are zero, whatever they are divided by
+        self._inverse = np.where(columns.constant[self._features], 0.0, 1.0 / columns.scale[self._features])
+        self.shape = (columns.n_rows, features.size)
+
+    def _centred(self, rows: Any) -> Array:
+        cells = self._columns.X[rows]
+        if not isinstance(self._features, slice):
+            cells = cells[:, self._features]
+        return np.asarray(np.subtract(cells, self._centre, dtype=np.float64))
+
+    def __getitem__(self, rows: Any) -> Array:
+        """Return some rows, copied."""
+        block = self._centred(rows)
+        block *= self._inverse
+        return block
+
+    def _parts(self) -> Iterator[slice]:
+        step = max(1, BLOCK_CELLS // max(self.shape[1], 1))
+        for start in range(0, self.shape[0], step):
+            yield slice(start, start + step)
+
+    def __matmul__(self, v: Array) -> Array:
+        """Return the scores of weights."""
+        product, shrunk = np.empty(self.shape[0]), v * self._inverse
+        for part in self._parts():
+            product[part] = self._centred(part) @ shrunk
+        return product
+
+    @property
+    def T(self) -> StoredRowsTransposed:  # noqa: N802 -- as of an array
+        """The same with one feature a row."""
+        return StoredRowsTransposed(self)
+
+    def weights(self, beta: Array) -> Array:
+        """Return X'β."""
+        total = np.zeros(self.shape[1])
+        for part in self._parts():
+            total += beta[part] @ self._centred(part)
+        return total * self._inverse
+
+
+class StoredRowsTransposed:
+    """The other side of :class:`StoredRows`."""
+
+    def __init__(self, rows: StoredRows) -> None:
+        self._rows = rows
+
+    def __matmul__(self, beta: Array) -> Array:
+        """Return X'β."""
+        return self._rows.weights(beta)
 
 
 class SparseDesign:

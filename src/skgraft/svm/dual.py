@@ -34,12 +34,10 @@ State = NDArray[np.int8]
 #: Ridge added for the sake of Cholesky's method, as part of the mean diagonal.  Its effect is taken out again.
 JITTER = 1e-9
 BOXED_JITTER = 1e-6  # the same with limits of β, where K is often singular: exact solutions then need more of it
+JITTER_MOVES = 1e-4  # the most by which the jitter of a β at its limit moves a score: more takes too many corrections
 JITTER_LIMIT = 1e-3
 RIDGE_ENOUGH = 1e-6
 BLOCK_SWAPS = 4  # swaps of all failing rows that may fail to improve before single swaps begin
-NEWTON_STEPS = 300
-HALVINGS = 40
-BISECTIONS = 60
 PIVOTS = 60  # pivots before the method that cannot cycle takes over
 CORRECTIONS = 12  # rounds that take the jitter out
 LARGE_STEP = 0.1  # ridge of the first proximal-point step, as part of the mean diagonal
@@ -154,6 +152,7 @@ def solve_bands(K: Array, bands: Bands, *, state: State | None = None, tol: floa
     mean_diagonal = float(np.trace(K)) / K.shape[0]
     share = JITTER if np.isinf(bands.upper).all() else BOXED_JITTER
     jitter = share * mean_diagonal if mean_diagonal > 0.0 else share
+    jitter = min(jitter, JITTER_MOVES / float(bands.upper.max()) or np.inf)
     if bands.ridge.min(initial=np.inf) > RIDGE_ENOUGH * mean_diagonal:
         jitter = 0.0  # the machine's own ridge does it
     while True:
@@ -228,7 +227,7 @@ def _approach(K: Array, bands: Bands, jitter: float, tol: float) -> tuple[Array,
     """Return a β near the optimum by proximal-point steps that begin large: large ones are easy for pivoting."""
     beta, state, count = np.zeros(K.shape[0]), initial_state(bands), 0
     level = LARGE_STEP * float(np.trace(K)) / K.shape[0]
-    level = min(level, 1.0 / float(np.median(bands.upper)) or np.inf)  # a step reaches the limits of β
+    level = min(level, 1.0 / float(bands.upper.max()) or np.inf)  # a step reaches the limits of β
     while level > jitter:
         shift = level * beta
         moved = Bands(bands.lower + shift, bands.higher + shift, bands.upper, bands.ridge + level)
@@ -241,97 +240,14 @@ def _approach(K: Array, bands: Bands, jitter: float, tol: float) -> tuple[Array,
 def _surely(
     K: Array, bands: Bands, state: State, beta: Array, pinned: NDArray[np.bool_], tol: float
 ) -> tuple[Array, float, State, int]:
-    """Pivot; if that cycles, go from ``beta`` by damped steps, and if these stall by the active set, which cannot."""
+    """Pivot; if that cycles, go from ``beta`` by the active set, which cannot."""
     from skgraft.svm.active_set import active_set
 
     found, b, new, pivots = _pivoting(K)(K, bands, state, pinned, tol)
     if pivots <= PIVOTS:
         return found, b, new, pivots
-    found, b, new, steps = damped_newton(K, bands, beta, tol)
-    if steps <= NEWTON_STEPS and dual_violation(K, bands, found, b) <= 10.0 * tol:
-        return found, b, new, pivots + steps
-    return active_set(K, bands, state, beta, pinned, tol)
-
-
-def damped_newton(K: Array, bands: Bands, beta: Array, tol: float) -> tuple[Array, float, State, int]:
-    """Minimise the primal of a machine with a ridge by the steps of pivoting, cut where they go too far.
-
-    With w = X'c the criterion is ½c'Kc + Σ h(slack of Kc + b), h being quadratic up to ridge times limit and linear
-    beyond.  Its Newton step leads to the solution for the rows as they are now inside, at the edge and beyond, which
-    is one pivot; since a step is only taken as far as it lowers the criterion, it cannot cycle.  More than
-    ``NEWTON_STEPS`` steps in the result mean that rounding kept it from its end.
-    """
-    c, g = beta, K @ beta
-    b = _best_intercept(bands, g)
-    slack, force, state = _forces(bands, g + b)
-    value = 0.5 * float(c @ g) + _price(bands, slack)
-    for step in range(1, NEWTON_STEPS + 1):
-        state = _with_free_rows(state, bands, g + b)
-        target, target_b = solve_partition(K, bands, state)
-        target_g = K @ target
-        length, products = 1.0, (float(c @ g), float(c @ target_g), float(target @ target_g))
-        for _ in range(HALVINGS):
-            new_g, new_b = g + length * (target_g - g), b + length * (target_b - b)
-            new_slack, force, new_state = _forces(bands, new_g + new_b)
-            square = (1.0 - length) ** 2 * products[0] + 2.0 * length * (1.0 - length) * products[1]
-            new_value = 0.5 * (square + length**2 * products[2]) + _price(bands, new_slack)
-            if new_value < value or np.array_equal(new_state, state):
-                break
-            length *= 0.5
-        else:
-            return force, b, state, NEWTON_STEPS + 1
-        c, g, b, value, slack = c + length * (target - c), new_g, new_b, new_value, new_slack
-        if length == 1.0 and _same_rows(new_state, state, bands, slack, tol):
-            return _within_signs(target, bands), b, state, step
-        state = new_state
-    return force, b, state, NEWTON_STEPS + 1
-
-
-def _within_signs(beta: Array, bands: Bands) -> Array:
-    """Return β without the signs that rounding gave to rows whose band has no edge on that side."""
-    lowest = np.where(np.isfinite(bands.higher), -bands.upper, 0.0)
-    highest = np.where(np.isfinite(bands.lower), bands.upper, 0.0)
-    return np.clip(beta, lowest, highest)
-
-
-def _same_rows(now: State, before: State, bands: Bands, slack: Array, tol: float) -> bool:
-    """Say whether all rows are where the last step took them to be, within the tolerance."""
-    moved = now != before
-    if not moved.any():
-        return True
-    size, limit = np.abs(slack[moved]), (bands.ridge * bands.upper)[moved]
-    return bool((np.minimum(size, np.abs(size - limit)) <= tol).all())
-
-
-def _forces(bands: Bands, f: Array) -> tuple[Array, Array, State]:
-    """Return the slack of scores, with its sign, the dual variables that it asks for, and the state of each row."""
-    slack = np.maximum(bands.lower - f, 0.0) - np.maximum(f - bands.higher, 0.0)
-    force = np.clip(slack / bands.ridge, -bands.upper, bands.upper)
-    state = np.sign(slack).astype(np.int8)
-    state[np.abs(slack) > bands.ridge * bands.upper] *= 2
-    return slack, force, state
-
-
-def _price(bands: Bands, slack: Array) -> float:
-    """Return Σ h(slack)."""
-    size = np.abs(slack)
-    rounded = np.minimum(size, bands.ridge * bands.upper)
-    beyond = size > rounded
-    linear = float(bands.upper[beyond] @ (size - rounded)[beyond]) if beyond.any() else 0.0
-    return 0.5 * float((rounded**2 / bands.ridge).sum()) + linear
-
-
-def _best_intercept(bands: Bands, g: Array) -> float:
-    """Return the intercept at which the forces on the rows add up to nothing."""
-    edges = np.concatenate([bands.lower - g, bands.higher - g])
-    low, high = float(edges[np.isfinite(edges)].min()), float(edges[np.isfinite(edges)].max())
-    for _ in range(BISECTIONS):
-        middle = 0.5 * (low + high)
-        if _forces(bands, g + middle)[1].sum() > 0.0:
-            low = middle
-        else:
-            high = middle
-    return 0.5 * (low + high)
+    found, b, new, steps = active_set(K, bands, state, beta, pinned, tol)
+    return found, b, new, pivots + steps
 
 
 def _pivoting(K: Array) -> Callable[..., tuple[Array, float, State, int]]:

@@ -197,9 +197,16 @@ class IndependentMachines:
         return violation
 
 
+def softening(design: Design, squared_scale: Array | None = None) -> float:
+    """Return the ridge that hard margins get on features that do not separate, by the mean square of a row."""
+    squares = design.squares()
+    total = float(squares.sum() if squared_scale is None else squares @ squared_scale)
+    return SOFTENED * max(total / design.n_rows, np.finfo(float).tiny)
+
+
 def softened(bands: Sequence[Bands], design: Design) -> list[Bands]:
     """Return bands of hard margins with a small ridge, for features that do not separate."""
-    ridge = SOFTENED * max(float(design.squares().sum()) / design.n_rows, np.finfo(float).tiny)
+    ridge = softening(design)
     return [replace(each, ridge=np.where(each.ridge > 0.0, each.ridge, ridge)) for each in bands]
 
 

@@ -33,6 +33,7 @@ Array = NDArray[np.float64]
 NEWTON_STEPS = 100
 HALVINGS = 40
 CG_STEPS = 500
+ROWS_CELLS = 1 << 18  # cells of the rows whose cross-product is computed at a time
 #: The ridge of proximal-point steps times the mean limit of β, that is, how wide the rounded corner of the hinge is in
 #: units of the margin: of the first step from nothing, by which factor it falls, and the least.
 WIDE, NARROWER, NARROW = 1.0, 0.1, 1e-4
@@ -212,8 +213,9 @@ class Primal:
     ) -> tuple[Array, float]:
         """Return the minimum of the quadratic of the present support."""
         inside, limited = np.flatnonzero(np.abs(side) == 1), np.flatnonzero(np.abs(side) == 2)
-        force = np.sign(side[limited]) * self._bands.upper[limited]
-        pull = np.append(np.asarray(self._X[limited].T @ force), force.sum()) if limited.size else np.zeros(v.size + 1)
+        pull = np.zeros(v.size + 1)
+        if limited.size:
+            pull = self._pull(limited, np.sign(side[limited]) * self._bands.upper[limited])
         if not inside.size:
             # all forces are constant: the weights follow from them, and the intercept goes where forces ask
             return squared_scale * pull[:-1], self._next_edge(f, b, float(pull[-1]))
@@ -221,6 +223,12 @@ class Primal:
         if self._direct:
             return self._by_cholesky(side, inside, edge, pull, squared_scale)
         return self._by_conjugate_gradients(inside, edge, pull, squared_scale, v, f, tol)
+
+    def _pull(self, rows: NDArray[np.intp], force: Array) -> Array:
+        """Return what forces on some rows do to the weights and the intercept, without a copy of these rows."""
+        every = np.zeros(self._X.shape[0])
+        every[rows] = force
+        return np.append(np.asarray(self._X.T @ every), force.sum())
 
     def _next_edge(self, f: Array, b: float, force: float) -> float:
         """Return the intercept at which the first row changes its side if all are moved the way of the force."""
@@ -237,7 +245,7 @@ class Primal:
     ) -> tuple[Array, float]:
         self._update_cross(side)
         cost = 2.0 * self._cost[inside]
-        right = np.append(np.asarray(self._X[inside].T @ (cost * edge)), cost @ edge) + pull
+        right = self._pull(inside, cost * edge) + pull
         scale = np.append(np.sqrt(squared_scale), 1.0)
         H = self._cross * scale[:, None]
         H *= scale
@@ -267,6 +275,16 @@ class Primal:
         self._support = side
 
     def _cross_product(self, rows: NDArray[np.intp]) -> Array:
+        """Return Σ_i 2c_i (x_i, 1)(x_i, 1)' over some rows, dense ones being copied a part at a time."""
+        if sparse.issparse(self._X):
+            return self._part_of_cross(rows)
+        step = max(self._X.shape[1], ROWS_CELLS // max(self._X.shape[1], 1))
+        cross = self._part_of_cross(rows[:step])
+        for start in range(step, rows.size, step):
+            cross += self._part_of_cross(rows[start : start + step])
+        return cross
+
+    def _part_of_cross(self, rows: NDArray[np.intp]) -> Array:
         X = self._X[rows]
         root = np.sqrt(2.0 * self._cost[rows])
         n = X.shape[1]

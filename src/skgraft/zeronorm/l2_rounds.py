@@ -37,7 +37,7 @@ from skgraft.matrix import DenseColumns, SparseColumns
 from skgraft.prices import Prices
 from skgraft.run import Controls, Monitor, warn_user
 from skgraft.svm.design import Design, first_of_each, rounds_design
-from skgraft.svm.machines import INSEPARABLE, InseparableError, Machine, MachineSolution
+from skgraft.svm.machines import INSEPARABLE, InseparableError, Machine, MachineSolution, softening
 from skgraft.zeronorm.rounds import (
     Rounds,
     bag_size,
@@ -55,7 +55,6 @@ Indices = NDArray[np.intp]
 SETTLED = 1e-4  # largest relative change of a size at which rounds have converged
 STABLE = 5  # rounds after which r features that remain the same and hardly move are the answer
 NEARLY = 1e-2  # what "hardly" means, as part of the largest size
-SOFTENED = 1e-6  # ridge, as part of the mean diagonal, for chosen features that no longer separate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -349,12 +348,4 @@ def _machine_on(
         "(C=inf) but that of the least squared slack. Choose more features, or a finite C."
     )
     warn_user(msg)
-    ridge = SOFTENED * _mean_square(design, squared_scale)
-    return machine.afresh(softened=ridge).solve(design, squared_scale, tol)
-
-
-def _mean_square(design: Design, squared_scale: Array | None) -> float:
-    """Return the mean diagonal of the Gram matrix."""
-    z2 = np.ones(design.n_features) if squared_scale is None else squared_scale
-    squares = design.squares()
-    return max(float(squares @ z2) / design.n_rows, np.finfo(float).tiny)
+    return machine.afresh(softened=softening(design, squared_scale)).solve(design, squared_scale, tol)
