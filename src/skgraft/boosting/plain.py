@@ -47,6 +47,11 @@ def quantise(g: Array, first: int, last: int, scale: float, z: NDArray[np.int32]
     z[first:last] = np.rint(g[first:last] * scale)
 
 
+def count_left(column: NDArray[np.uint8], goes_left: NDArray[np.bool_], held: Held, first: int, last: int) -> int:
+    """Return how many of the rows go left."""
+    return int(goes_left[column[rows_and_gradients(held, first, last)[0]]].sum())
+
+
 def part(
     column: NDArray[np.uint8],
     goes_left: NDArray[np.bool_],

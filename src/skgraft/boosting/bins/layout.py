@@ -18,7 +18,7 @@ Index = NDArray[np.int64]
 SAMPLE = 200_000  # rows from which edges are found
 BLOCK = 2**20  # values in one block of columns
 PIECE = 2**15  # rows of a block that are copied at once
-FEW_CELLS = 2**17  # that NumPy transposes in less time than it takes to load a compiled loop
+FEW_CELLS = 100_000  # that NumPy transposes in less time than it takes to load a compiled loop
 
 
 class Edges(Protocol):

@@ -299,8 +299,6 @@ class Rows:
 
     def _places(self, cuts: Sequence[Cut], pieces: list[Piece]) -> tuple[Whole, Whole]:
         """Return where each piece's rows go, on the left forwards and on the right backwards."""
-        from skgraft.boosting._kernels import count_left
-
         lefts = np.array([cuts[piece.node].node.start for piece in pieces])
         rights = np.array([cuts[piece.node].node.stop - 1 for piece in pieces])
         followed = [k for k in range(len(pieces) - 1) if pieces[k].node == pieces[k + 1].node]
@@ -315,7 +313,7 @@ class Rows:
             for at in range(first, last):
                 k, a, b = smaller[at]
                 cut = cuts[pieces[k].node]
-                found[at] = count_left(cut.column, cut.goes_left, held, a, b)
+                found[at] = self.loops.count_left(cut.column, cut.goes_left, held, a, b)
 
         self.crew.run(count, len(smaller), 0.2 * sum(b - a for _, a, b in smaller))
         counts = np.zeros(len(pieces), np.int64)
