@@ -14,6 +14,8 @@ from skgraft.boosting.bins import equal as equal_module
 from skgraft.boosting.growth import rows as rows_module
 from skgraft.matrix.threads import ALONE, crew
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 
 @pytest.fixture
 def seen(monkeypatch):

@@ -20,6 +20,8 @@ from skgraft.matrix.threads import ALONE
 
 from .samples import classes
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 
 @pytest.fixture(autouse=True, scope="module")
 def _screen_small_nodes():

@@ -16,6 +16,8 @@ from skgraft.boosting.growth.sieve import Sieve
 from skgraft.boosting.losses import quantise_gradients
 from skgraft.matrix.threads import ALONE, crew
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 N, D = 3000, 400
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from skgraft.boosting.explore import Explorer
 from skgraft.boosting.forest import Forest
-from skgraft.boosting.growth import Grower, Grown, Weights
+from skgraft.boosting.growth import Gradients, Grower, Grown, Weights
 from skgraft.boosting.growth.rows import pieces_of
 from skgraft.boosting.losses import Task, quantise_gradients
 from skgraft.boosting.market import Market, Purchase
@@ -60,6 +60,11 @@ class Problem:
     labels: dict[int, list[Any]] = field(default_factory=dict)
     rows: NDArray[np.intp] | None = None
 
+    def quantised(self, g: Array, out: NDArray[np.int32] | None = None) -> Gradients:
+        """Return the gradients of one output as whole numbers; in ``out`` if given."""
+        largest, compiled = self.task.loss.largest_derivative, self.grower.compiled
+        return quantise_gradients(g, self.weights, largest, self.crew, out, compiled=compiled)
+
 
 @dataclass(eq=False)
 class Ensemble:
@@ -94,12 +99,7 @@ def root_gains(problem: Problem) -> Array:
     scores = np.repeat(task.start()[:, None], n, axis=1)
     g, h = task.room()
     task.derivatives(scores, g, h, problem.crew)
-    each = [
-        problem.grower.root_gains(
-            quantise_gradients(g[k], problem.weights, task.loss.largest_derivative, problem.crew), k
-        )
-        for k in range(task.n_outputs)
-    ]
+    each = [problem.grower.root_gains(problem.quantised(g[k]), k) for k in range(task.n_outputs)]
     return np.asarray(np.max(each, axis=0))
 
 
@@ -185,8 +185,7 @@ class _Booster:
 
     def _grow(self, t: int, k: int, pool: NDArray[np.bool_] | None) -> Grown:
         problem = self._problem
-        largest = problem.task.loss.largest_derivative
-        gradients = quantise_gradients(self._g[k], problem.weights, largest, problem.crew, self._z)
+        gradients = problem.quantised(self._g[k], self._z)
         grown = problem.grower.grow(gradients, self._market, (t, k), pool)
         explorer = self._ensemble.explorer
         if explorer is not None and grown.root_gains is not None:
@@ -195,8 +194,6 @@ class _Booster:
 
     def _finish(self, k: int, grown: Grown) -> Tree:
         """Give the leaves their values and add them to the scores."""
-        from skgraft.boosting._kernels import add_to_rows
-
         problem, rows = self._problem, grown.rows
         leaves = grown.leaves
         values = self._leaf_values(k, grown)
@@ -205,7 +202,7 @@ class _Booster:
         def add(first: int, last: int) -> None:
             for block in places[first:last].tolist():
                 for leaf, value, (a, b) in zip(leaves, values, block, strict=True):
-                    add_to_rows(self._scores[k], rows.held_of(leaf), a, b, value)
+                    rows.loops.add_to_rows(self._scores[k], rows.held_of(leaf), a, b, value)
 
         problem.crew.run(add, len(places), 0.5 * self._scores.shape[1])
         by_node = {leaf.index: value for leaf, value in zip(leaves, values, strict=True)}
@@ -214,20 +211,18 @@ class _Booster:
         return tree
 
     def _leaf_values(self, k: int, grown: Grown) -> list[float]:
-        from skgraft.boosting._kernels import leaf_sums
-
         problem, task, leaves = self._problem, self._problem.task, grown.leaves
         pieces = pieces_of(leaves)
         weights = problem.weights
         w, unit = (task.weight, 1.0) if weights.u.size else (np.empty(0), weights.unit)
         scale = task.curvature_scale or 0.0
-        found = np.empty((len(pieces), 3))
+        found, loops = np.empty((len(pieces), 3)), grown.rows.loops
 
         def add_up(first: int, last: int) -> None:
             for at in range(first, last):
                 piece = pieces[at]
                 held = grown.rows.held_of(leaves[piece.node])
-                found[at] = leaf_sums(self._g[k], self._h[k], w, scale, held, piece.first, piece.last)
+                found[at] = loops.leaf_sums(self._g[k], self._h[k], w, scale, held, piece.first, piece.last)
 
         problem.crew.run(add_up, len(pieces), 0.6 * task.y.size)
         sums = np.zeros((len(leaves), 3))

@@ -11,12 +11,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from skgraft.boosting.bins import Categories
+from skgraft.boosting.loops import loops_over_rows
 from skgraft.boosting.tree import Tree
 from skgraft.matrix.threads import ALONE, Crew
 
 Array = NDArray[np.float64]
 
 ROWS_AT_ONCE = 2**16
+ROUNDS_TO_COME = 100
+COMPILED_STEPS = 2**18  # rows times trees beyond which compiled code is worth its loading
 EMPTY = np.empty(0)
 
 
@@ -78,8 +81,6 @@ class Forest:
         self._add(X, [trees], out, crew)
 
     def _add(self, X: Any, rounds: list[list[Tree]], out: Array, crew: Crew) -> None:
-        from skgraft.boosting._kernels import add_trees
-
         flat = _flatten(rounds)
         used = np.unique(flat.feature[flat.feature >= 0])
         if not used.size:
@@ -89,12 +90,15 @@ class Forest:
             return
         plain = not sp.issparse(X) and X.flags.c_contiguous and not any(int(f) in self.categories for f in used)
         feature = flat.feature if plain else _renumber(flat.feature, used)
+        # a single round is one of many that come
+        steps = X.shape[0] * max(flat.roots.size, ROUNDS_TO_COME)
+        loops = loops_over_rows(compiled=steps > COMPILED_STEPS)
         for first in range(0, X.shape[0], ROWS_AT_ONCE):
             last = min(first + ROWS_AT_ONCE, X.shape[0])
             rows = X[first:last] if plain else self._compact(X[first:last], used)
 
             def run(a: int, e: int, rows: Any = rows, first: int = first, last: int = last) -> None:
-                add_trees(
+                loops.add_trees(
                     rows, a, e, flat.roots, flat.outputs, feature, flat.threshold, flat.left, flat.right, flat.value,
                     flat.missing_left, flat.table, flat.tables, out[first:last],
                 )  # fmt: skip

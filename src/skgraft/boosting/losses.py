@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from skgraft.boosting.growth import Gradients, Weights
 from skgraft.boosting.growth.rows import PIECE
+from skgraft.boosting.loops import loops_over_rows
 from skgraft.criterion import Huber, Logistic, Loss, Multinomial, Poisson, Squared
 from skgraft.matrix.threads import Crew
 
@@ -27,13 +28,15 @@ LONGEST_STEP = 4.0  # of a score inside an exponential, before the learning rate
 class Task:
     """What is to be learned: targets, weights and the loss.
 
-    ``y`` is the number of the class, 0 or 1 where there are two, or else the target.
+    ``y`` is the number of the class, 0 or 1 where there are two, or else the target.  Derivatives are ``compiled``, or
+    those of the loss in NumPy, which differ by rounding.
     """
 
     loss: Loss
     y: Array
     weight: Array
     n_outputs: int
+    compiled: bool = True
 
     @cached_property
     def total_weight(self) -> float:
@@ -46,8 +49,7 @@ class Task:
         share /= share.sum()
         if self.loss.coupled:
             return _log_priors(self.y, share, self.n_outputs)
-        y = np.where(self.y > 0.5, 1.0, -1.0) if self.loss.margin else self.y
-        return np.asarray(self.loss.start(y[:, None], share))
+        return np.asarray(self.loss.start(self._encoded, share))
 
     @property
     def curvature_scale(self) -> float | None:
@@ -83,10 +85,10 @@ class Task:
 
     def _loss(self, scores: Array, g: Array, h: Array, first: int, last: int) -> float:
         """Write the derivatives of some rows; return their loss."""
-        y, w = self._targets
-        compiled = _COMPILED.get(type(self.loss))
+        compiled = _COMPILED.get(type(self.loss)) if self.compiled else None
         if compiled is None:
-            return _by_numpy(self.loss, scores, y, w, first, last, g, h)
+            return _by_numpy(self.loss, scores, self._encoded, self.weight, first, last, g, h)
+        y, w = self._targets
         from skgraft.boosting import _kernels as kernels
 
         return float(compiled(kernels, self.loss, scores, y, w, first, last, g, h))
@@ -98,6 +100,13 @@ class Task:
             return self.y, self.weight
         are_equal = bool((self.weight == self.weight[0]).all())
         return (self.y > 0.5).astype(np.uint8), self.weight[:1] if are_equal else self.weight
+
+    @cached_property
+    def _encoded(self) -> Array:
+        """Targets as the loss wants them: -1 and 1, one-hot rows or numbers."""
+        if self.loss.coupled:
+            return np.eye(self.n_outputs)[self.y.astype(np.intp)]
+        return (np.where(self.y > 0.5, 1.0, -1.0) if self.loss.margin else self.y)[:, None]
 
     def leaf_value(self, gradient: float, curvature: float, weight: float, leaf: str) -> float:
         """Return a leaf's step: the mean gradient (Xu et al. 2014, eq. 14) or Newton's.
@@ -117,12 +126,16 @@ def _log_priors(y: Array, share: Array, n_classes: int) -> Array:
 
 
 def quantise_gradients(
-    g: Array, weights: Weights, largest: float | None, crew: Crew, out: NDArray[np.int32] | None = None
+    g: Array,
+    weights: Weights,
+    largest: float | None,
+    crew: Crew,
+    out: NDArray[np.int32] | None = None,
+    *,
+    compiled: bool = True,
 ) -> Gradients:
     """Write gradients as whole numbers, by a power of two that the largest of them fits; into ``out`` if given."""
-    from skgraft.boosting._kernels import quantise
-
-    n = g.size
+    n, quantise = g.size, loops_over_rows(compiled=compiled).quantise
     top = max(float(g.max()), -float(g.min())) if largest is None else largest
     exponent = weights.gradient_bits - int(np.ceil(np.log2(top))) if top > 0.0 else 0
     z = np.empty(n, np.int32) if out is None else out
@@ -135,11 +148,12 @@ def quantise_gradients(
 
 
 def _by_numpy(loss: Loss, scores: Array, y: Array, w: Array, first: int, last: int, g: Array, h: Array) -> float:
-    """Write negative gradients and curvatures of a loss of numbers that has no compiled form; return the loss."""
+    """Write negative gradients and curvatures, the latter where there is room; return the loss."""
     rows = slice(first, last)
-    f, target = scores[0, rows, None], y[rows, None]
-    g[0, rows] = -loss.derivative(f, target)[:, 0]
-    h[0, rows] = loss.majorizer(f, target, np.ones(last - first)).diagonal[:, 0]
+    f, target = scores[:, rows].T, y[rows]
+    g[:, rows] = -loss.derivative(f, target).T
+    if h.size:
+        h[:, rows] = loss.majorizer(f, target, np.ones(last - first)).diagonal.T
     return float(w[rows] @ loss.per_sample(f, target))
 
 

@@ -26,6 +26,11 @@ from skgraft.matrix.threads import Crew
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
+# Small data are left to NumPy, unless that takes much longer than a compiler that has nothing to do.
+COMPILED_CELLS = 100_000  # of X
+MOST_SECONDS = 1.0
+SECONDS_A_ROW, SECONDS_A_CELL = 1e-8, 1.5e-8
+
 
 @dataclass(frozen=True, eq=False)
 class Data:
@@ -44,9 +49,14 @@ class Data:
         counts = self.weight > 0.0
         return self if counts.all() else self.take(counts)
 
-    def task(self, loss: Loss, n_outputs: int) -> Task:
+    @property
+    def is_small(self) -> bool:
+        """Whether there are too few cells for compiled code to be worth waiting for."""
+        return int(np.prod(self.X.shape)) < COMPILED_CELLS
+
+    def task(self, loss: Loss, n_outputs: int, *, compiled: bool) -> Task:
         """Return what is to be learned from the rows."""
-        return Task(loss, np.array(self.y, np.float64), np.array(self.weight, np.float64), n_outputs)
+        return Task(loss, np.array(self.y, np.float64), np.array(self.weight, np.float64), n_outputs, compiled)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +65,7 @@ class Settings:
 
     loss: Loss
     n_outputs: int
+    n_trees: int
     max_depth: int
     min_samples_leaf: int
     max_bins: int
@@ -64,20 +75,32 @@ class Settings:
     names: list[str] | None = None
     labels: dict[int, list[Any]] = field(default_factory=dict)
 
+    def seconds(self, shape: tuple[int, int]) -> float:
+        """Return about how long NumPy takes to grow all trees: to add up rows, and to score cells of histograms."""
+        n_rows, n_features = shape
+        n_nodes = min(2**self.max_depth, 2 * n_rows // self.min_samples_leaf + 1)
+        a_level = SECONDS_A_ROW * n_rows * self.max_depth
+        cells = SECONDS_A_CELL * n_nodes * min(n_rows, self.max_bins)
+        return self.n_trees * self.n_outputs * n_features * (a_level + cells)
+
 
 def make_problem(
     data: Data, validation: Data | None, settings: Settings, crew: Crew, layout: Layout | None = None
 ) -> Problem:
     """Bin the rows and get ready to grow; a given layout of the bins is used again."""
-    X = data.X.tocsc() if sp.issparse(data.X) else data.X
-    task = data.task(settings.loss, settings.n_outputs)
+    # Derivatives differ by rounding, so what they are depends on the data alone; trees come out the same either way.
+    derive, compiled = not data.is_small, not data.is_small or settings.seconds(data.X.shape) > MOST_SECONDS
+    X = data.X
+    if sp.issparse(X):
+        X = X.tocsc() if compiled else X.toarray()
+    task = data.task(settings.loss, settings.n_outputs, compiled=derive)
     weights, rows = quantise_weights(task.weight, task.y.size), None
     if layout is not None:
-        bins = store(X, layout, crew)
+        bins = store(X, layout, crew, compiled=compiled)
     else:
         weight = None if bool((task.weight == task.weight[0]).all()) else task.weight
         columns, most = settings.is_categorical, settings.max_bins
-        bins = bin_values(X, weight, columns, most, crew, keep_edges=settings.keep_edges)
+        bins = bin_values(X, weight, columns, most, crew, keep_edges=settings.keep_edges, compiled=compiled)
     equal = find_equal(bins, task.y, crew)
     if equal is not None:
         rows = equal.firsts
@@ -86,14 +109,21 @@ def make_problem(
         weights = weights.added_up(equal)
     limits = Limits(settings.max_depth, settings.min_samples_leaf)
     return Problem(
-        grower=Grower(with_rare_apart(bins), limits, weights, crew, screening=settings.screening != "off"),
+        grower=Grower(
+            with_rare_apart(bins) if compiled else bins,
+            limits,
+            weights,
+            crew,
+            screening=settings.screening != "off",
+            compiled=compiled,
+        ),
         task=task,
         weights=weights,
         crew=crew,
         rows=rows,
         validation=None
         if validation is None
-        else Validation(validation.X, validation.task(settings.loss, settings.n_outputs)),
+        else Validation(validation.X, validation.task(settings.loss, settings.n_outputs, compiled=derive)),
         names=settings.names,
         labels=settings.labels,
     )

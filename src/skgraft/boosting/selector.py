@@ -129,6 +129,7 @@ class BoostedSelector(NamedSelector, BaseEstimator):
         settings = Settings(
             loss=self._loss,
             n_outputs=n_outputs,
+            n_trees=self.n_trees,
             max_depth=self.max_depth,
             min_samples_leaf=self.min_samples_leaf,
             max_bins=self.max_bins,

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from skgraft.boosting.loops import loops_over_columns
 from skgraft.matrix.threads import Crew
 
 Array = NDArray[np.float64]
@@ -17,6 +18,7 @@ Index = NDArray[np.int64]
 SAMPLE = 200_000  # rows from which edges are found
 BLOCK = 2**20  # values in one block of columns
 PIECE = 2**15  # rows of a block that are copied at once
+FEW_CELLS = 100_000  # that NumPy transposes in less time than it takes to load a compiled loop
 
 
 class Edges(Protocol):
@@ -47,6 +49,7 @@ class EdgesAgain:
     weight: Array | None
     sample: Index | None
     max_bins: int
+    compiled: bool = True
     _found: dict[int, NDArray[np.floating[Any]]] = field(default_factory=dict)
 
     def of(self, feature: int) -> NDArray[np.floating[Any]]:
@@ -58,12 +61,11 @@ class EdgesAgain:
 
     def of_block(self, first: int, last: int) -> tuple[NDArray[Any], Index, Index]:
         """Return the edges of some columns, how many each has, and how many known values."""
-        from skgraft.boosting.bins._kernels import edges_of_rows
-
         block, weights = _sorted(columns_as_rows(self.X, first, last, self.sample), self._sampled_weight)
         edges = np.empty((last - first, self.max_bins - 1), self.X.dtype)
         n_edges, n_known = np.empty(last - first, np.int64), np.empty(last - first, np.int64)
-        edges_of_rows(block, weights, self.max_bins, edges, n_edges, n_known)
+        loops = loops_over_columns(compiled=self.compiled)
+        loops.edges_of_rows(block, weights, self.max_bins, edges, n_edges, n_known)
         return edges, n_edges, n_known
 
     def categories(self, feature: int) -> Categories:
@@ -190,8 +192,6 @@ def column_blocks(n_rows: int, n_features: int, n_threads: int) -> list[tuple[in
 
 def columns_as_rows(X: Any, first: int, last: int, rows: Index | slice | None = None) -> NDArray[Any]:
     """Return a copy of some columns, each in one piece; of some of the rows, if given."""
-    from skgraft.boosting.bins._kernels import transpose
-
     if isinstance(rows, slice):
         X = X[rows]
     elif rows is not None:
@@ -200,8 +200,10 @@ def columns_as_rows(X: Any, first: int, last: int, rows: Index | slice | None = 
             some = rows[start : start + PIECE]
             out[:, start : start + PIECE] = X[some, first:last].T
         return out
-    if not X.flags.c_contiguous:
+    if not X.flags.c_contiguous or X.size <= FEW_CELLS:
         return np.array(X[:, first:last].T, order="C")
+    from skgraft.boosting.bins._kernels import transpose
+
     out = np.empty((last - first, X.shape[0]), X.dtype)
     transpose(X, first, out)
     return out

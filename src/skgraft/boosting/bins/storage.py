@@ -21,6 +21,7 @@ from skgraft.boosting.bins.layout import (
     sample_rows,
     sparse_layout,
 )
+from skgraft.boosting.loops import loops_over_columns
 from skgraft.matrix.threads import Crew
 
 Array = NDArray[np.float64]
@@ -153,6 +154,7 @@ def bin_values(
     crew: Crew,
     *,
     keep_edges: bool = False,
+    compiled: bool = True,
 ) -> DenseBins | SparseBins:
     """Find the bins of every column from at most 200,000 rows, and look up that of every value.
 
@@ -170,11 +172,14 @@ def bin_values(
         Threads.
     keep_edges : bool
         Whether the edges of all columns are kept, for other rows to be binned alike; else X is.
+    compiled : bool
+        Whether by compiled loops, as a sparse X is in any case.
     """
     if sp.issparse(X):
         return store(X, sparse_layout(X, weight, max_bins, crew), crew)
+    loops = loops_over_columns(compiled=compiled)
     n_rows, n_features = X.shape
-    again = EdgesAgain(X, weight, sample_rows(n_rows), max_bins)
+    again = EdgesAgain(X, weight, sample_rows(n_rows), max_bins, compiled)
     out = np.empty((n_features, n_rows), np.uint8)
     blocks = column_blocks(min(n_rows, SAMPLE), n_features, crew.size)
     n_edges, n_known = np.zeros(n_features, np.int64), np.zeros(n_features, np.int64)
@@ -184,7 +189,7 @@ def bin_values(
         for k in range(first, last):
             a, e = blocks[k]
             edges, n_edges[a:e], n_known[a:e] = again.of_block(a, e)
-            _code_block(X, a, edges, n_edges[a:e], LAST_BIN, out[a:e])
+            _code_block(loops, X, a, edges, n_edges[a:e], LAST_BIN, out[a:e])
             if keep_edges:
                 found[a:e] = [edges[f, : n_edges[a + f]].copy() for f in range(e - a)]
 
@@ -200,10 +205,10 @@ def bin_values(
     return DenseBins(layout, out)
 
 
-def store(X: Any, layout: Layout, crew: Crew) -> DenseBins | SparseBins:
-    """Look up the bin of every value of X."""
+def store(X: Any, layout: Layout, crew: Crew, *, compiled: bool = True) -> DenseBins | SparseBins:
+    """Look up the bin of every value of X; ``compiled`` as in `bin_values`."""
     if not sp.issparse(X):
-        return DenseBins(layout, _dense_bins(X, layout, crew))
+        return DenseBins(layout, _dense_bins(X, layout, crew, loops_over_columns(compiled=compiled)))
     sparse = _sparse_bins(X, layout, crew)
     if X.nnz < SPARSE_BELOW * X.shape[0] * X.shape[1]:
         return sparse
@@ -213,7 +218,7 @@ def store(X: Any, layout: Layout, crew: Crew) -> DenseBins | SparseBins:
     return DenseBins(layout, bins)
 
 
-def _dense_bins(X: Any, layout: Layout, crew: Crew) -> NDArray[np.uint8]:
+def _dense_bins(X: Any, layout: Layout, crew: Crew, loops: Any) -> NDArray[np.uint8]:
     n_rows, n_features = X.shape
     out = np.empty((n_features, n_rows), np.uint8)
     known = layout.stored_edges
@@ -227,7 +232,7 @@ def _dense_bins(X: Any, layout: Layout, crew: Crew) -> NDArray[np.uint8]:
             edges = np.zeros((e - a, width), known.values.dtype)
             for f in range(a, e):
                 edges[f - a, : n_edges[f]] = known.of(f)
-            _code_block(X, a, edges, n_edges[a:e], layout.missing, out[a:e])
+            _code_block(loops, X, a, edges, n_edges[a:e], layout.missing, out[a:e])
 
     crew.run(code, len(blocks), 2.0 * X.size)
     _code_categories(X, layout, out)
@@ -235,14 +240,18 @@ def _dense_bins(X: Any, layout: Layout, crew: Crew) -> NDArray[np.uint8]:
 
 
 def _code_block(
-    X: Any, first: int, edges: NDArray[Any], n_edges: NDArray[np.int64], missing: int, out: NDArray[np.uint8]
+    loops: Any,
+    X: Any,
+    first: int,
+    edges: NDArray[Any],
+    n_edges: NDArray[np.int64],
+    missing: int,
+    out: NDArray[np.uint8],
 ) -> None:
     """Look up the bins of some columns, from ``first`` on, by pieces of their rows."""
-    from skgraft.boosting.bins._kernels import code_rows
-
     for start in range(0, X.shape[0], PIECE):
         rows = columns_as_rows(X, first, first + len(out), slice(start, start + PIECE))
-        code_rows(rows, edges, n_edges, missing, start, out)
+        loops.code_rows(rows, edges, n_edges, missing, start, out)
 
 
 def _code_categories(X: Any, layout: Layout, out: NDArray[np.uint8]) -> None:

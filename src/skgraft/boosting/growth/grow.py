@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skgraft.boosting.bins import Bins
+from skgraft.boosting.growth.plain import make_ties
 from skgraft.boosting.growth.rows import Cut, Gradients, Node, Parted, Room, Rows, Weights
 from skgraft.boosting.growth.screening import MOST_IF_CHEAP, MOST_SURVIVORS, Screen
-from skgraft.boosting.growth.search import EXACT, SUBTRACT_FROM, Bars, Limits, Search, make_search, make_ties
+from skgraft.boosting.growth.search import EXACT, SUBTRACT_FROM, Bars, Limits, Search, make_search
+from skgraft.boosting.loops import loops_over_categories
 from skgraft.boosting.market import Change, Market
 from skgraft.matrix.threads import Crew
 
@@ -99,11 +101,14 @@ def tell_apart(price: Array, searchable: NDArray[np.bool_], may: NDArray[np.bool
 class Grower:
     """Grows trees over the same bins."""
 
-    def __init__(self, bins: Bins, limits: Limits, weights: Weights, crew: Crew, *, screening: bool) -> None:
+    def __init__(
+        self, bins: Bins, limits: Limits, weights: Weights, crew: Crew, *, screening: bool, compiled: bool = True
+    ) -> None:
         self.bins = bins
         self.crew = crew
+        self.compiled = compiled
         self._limits = limits
-        self._search: Search = make_search(bins, limits, crew)
+        self._search: Search = make_search(bins, limits, crew, compiled=compiled)
         layout = bins.layout
         self._searchable = bins.may_split(weights.u, limits.min_samples_leaf / weights.unit, crew)
         self.screen = Screen(layout.n_features, layout.is_categorical, bins.n_bytes) if screening else None
@@ -125,7 +130,7 @@ class Grower:
     def begin(self, gradients: Gradients) -> Rows:
         """Return the rows of a new tree, in a room that is free."""
         room = self._rooms.pop() if self._rooms else np.empty((2, gradients.z.size), np.uint64)
-        return Rows(gradients, room, self.crew)
+        return Rows(gradients, room, self.crew, compiled=self.compiled)
 
     def end(self, rows: Rows, nodes: Sequence[Node] = ()) -> None:
         """Let another tree have the room of these rows, and go of nodes, which siblings hold otherwise."""
@@ -359,9 +364,7 @@ class _Growth:
 
     def _best_net(self, table: Table) -> tuple[float, int]:
         """Return the largest gain after its price, and the first place that has it."""
-        from skgraft.boosting._kernels import best_net
-
-        n = table.features.size
+        n, best_net = table.features.size, self._rows.loops.best_net
         found: list[tuple[float, int]] = []
 
         def look(first: int, last: int) -> None:
@@ -383,16 +386,14 @@ class _Growth:
 
     def _left_categories(self, node: Node, feature: int, code: int) -> Index:
         """Order the categories as the search did, and return those of the left side."""
-        from skgraft.boosting._kernels import category_histogram
-        from skgraft.boosting.growth._kernels import order_categories
-
         layout, rows = self._grower.bins.layout, self._rows
         cells = np.zeros((rows.gradients.weights.channels, layout.stride), np.int64)
         weights = rows.gradients.weights
         shift, min_leaf = weights.shift, self._grower._limits.min_samples_leaf / weights.unit  # noqa: SLF001
-        category_histogram(self._grower.bins.column(feature), rows.held, shift, node.start, node.stop, cells)
+        column = self._grower.bins.column(feature)
+        rows.loops.category_histogram(column, rows.held, shift, node.start, node.stop, cells)
         order, mean = np.empty(layout.stride, np.int64), np.empty(layout.stride)
-        order_categories(
+        loops_over_categories(compiled=self._grower.compiled).order_categories(
             cells, 0, layout.n_bins[feature], layout.stride, node.gradient, node.weight, shift, min_leaf, order, mean,
             make_ties(layout.stride),
         )  # fmt: skip
@@ -429,12 +430,10 @@ class _Growth:
 
     def _with_gap(self, node: Node, split: Split, parted: Parted) -> Split:
         """Say where values in the gap between both sides go: about half of it to the left."""
-        from skgraft.boosting._kernels import end_of_left
-
         layout, feature, b = self._grower.bins.layout, split.feature, split.code // 2
         edges = layout.edges.of(feature)
         goes_left = split.goes_left.copy()
-        goes_left[: end_of_left(parted.present, b, layout.n_bins[feature], edges)] = True
+        goes_left[: self._rows.loops.end_of_left(parted.present, b, layout.n_bins[feature], edges)] = True
         has_missing = bool(parted.present[self._missing])
         if not has_missing:
             goes_left[self._missing] = self._rows.is_left_heavier(node, parted.left)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skgraft.boosting.bins.equal import Equal
+from skgraft.boosting.loops import loops_over_rows
 from skgraft.matrix.threads import Crew
 
 Array = NDArray[np.float64]
@@ -198,13 +199,14 @@ def pieces_of(nodes: Sequence[Node], count: int | None = None) -> list[Piece]:
 class Rows:
     """The rows of a tree: entries in the order of the nodes, which go from one side to the other level by level.
 
-    A node that is split leaves its side; a leaf stays where it is.
+    A node that is split leaves its side; a leaf stays where it is.  ``loops`` are the compiled ones, or those in NumPy.
     """
 
-    def __init__(self, gradients: Gradients, room: Room, crew: Crew) -> None:
+    def __init__(self, gradients: Gradients, room: Room, crew: Crew, *, compiled: bool = True) -> None:
         self.gradients = gradients
         self.room = room
         self.crew = crew
+        self.loops = loops_over_rows(compiled=compiled)
         self._side = WHOLE
 
     @property
@@ -240,15 +242,13 @@ class Rows:
             self._describe(large, parent.total - small.total, parent.squares - small.squares, parent.extremes)
 
     def _look_at(self, nodes: Sequence[Node]) -> None:
-        from skgraft.boosting._kernels import survey
-
         pieces, weights = pieces_of(nodes), self.gradients.weights
         totals, found = np.empty((len(pieces), weights.channels), np.int64), np.empty((len(pieces), 4))
         held = self.held
 
         def look(first: int, last: int) -> None:
             for k in range(first, last):
-                found[k] = survey(held, weights.shift, pieces[k].first, pieces[k].last, totals[k])
+                found[k] = self.loops.survey(held, weights.shift, pieces[k].first, pieces[k].last, totals[k])
 
         self.crew.run(look, len(pieces), 0.2 * sum(node.n_rows for node in nodes))
         at = 0
@@ -272,8 +272,6 @@ class Rows:
         threads share a node, and have to know beforehand how many rows of the pieces before theirs go left; the order
         of the rows is the same.
         """
-        from skgraft.boosting._kernels import part
-
         nodes = [cut.node for cut in cuts]
         work = 0.5 * sum(node.n_rows for node in nodes)
         pieces = pieces_of(nodes, self.crew.size if self.crew.shares(work) else 1)
@@ -287,7 +285,8 @@ class Rows:
             for k in range(first, last):
                 node, a, b = pieces[k]
                 cut = cuts[node]
-                ends[k] = part(cut.column, cut.goes_left, held, a, b, lefts[k], rights[k], out, present[k])
+                places = lefts[k], rights[k]
+                ends[k] = self.loops.part(cut.column, cut.goes_left, held, a, b, *places, out, present[k])
 
         self.crew.run(write, len(pieces), work)
         self._side = side
@@ -300,8 +299,6 @@ class Rows:
 
     def _places(self, cuts: Sequence[Cut], pieces: list[Piece]) -> tuple[Whole, Whole]:
         """Return where each piece's rows go, on the left forwards and on the right backwards."""
-        from skgraft.boosting._kernels import count_left
-
         lefts = np.array([cuts[piece.node].node.start for piece in pieces])
         rights = np.array([cuts[piece.node].node.stop - 1 for piece in pieces])
         followed = [k for k in range(len(pieces) - 1) if pieces[k].node == pieces[k + 1].node]
@@ -316,7 +313,7 @@ class Rows:
             for at in range(first, last):
                 k, a, b = smaller[at]
                 cut = cuts[pieces[k].node]
-                found[at] = count_left(cut.column, cut.goes_left, held, a, b)
+                found[at] = self.loops.count_left(cut.column, cut.goes_left, held, a, b)
 
         self.crew.run(count, len(smaller), 0.2 * sum(b - a for _, a, b in smaller))
         counts = np.zeros(len(pieces), np.int64)

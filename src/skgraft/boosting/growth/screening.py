@@ -72,11 +72,11 @@ class Screen:
 
     def survivors(self, rows: Rows, node: Node, features: Index, price: Array, best: float) -> Index:
         """Return the features whose gain may exceed ``best`` and their price."""
-        from skgraft.boosting._kernels import may_win
-
         memory = self._memory.get(node.path)
         if memory is None or not self.pays(node, features.size) or rows.is_flat(node):
             return features
+        from skgraft.boosting._kernels import may_win
+
         self._memory.move_to_end(node.path)
         along, across = rows.compare(node, memory.z, memory.exponent, memory.length)
         slack = SLACK * float(np.sqrt(rows.gradients.factor * node.squares))

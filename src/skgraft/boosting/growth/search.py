@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skgraft.boosting.bins import Bins, DenseBins, MixedBins, SparseBins
+from skgraft.boosting.growth.plain import PlainSearch, make_ties
 from skgraft.boosting.growth.rows import Node, Rows, pieces_of
 from skgraft.boosting.growth.sieve import NO_WORDS, Sieve, Words
 from skgraft.matrix.threads import Crew
@@ -107,8 +108,10 @@ class Limits:
     min_samples_leaf: int
 
 
-def make_search(bins: Bins, limits: Limits, crew: Crew) -> Search:
-    """Return the search that these bins need."""
+def make_search(bins: Bins, limits: Limits, crew: Crew, *, compiled: bool) -> Search:
+    """Return the search that these bins need; without compiled code they must be dense."""
+    if isinstance(bins, DenseBins) and not compiled:
+        return PlainSearch(bins, limits.min_samples_leaf)
     if isinstance(bins, MixedBins):
         return MixedSearch(bins, limits, crew)
     return DenseSearch(bins, limits, crew) if isinstance(bins, DenseBins) else SparseSearch(bins, limits, crew)
@@ -323,11 +326,6 @@ def make_rooms(channels: int, n_cells: int) -> Any:
     room = left, score, order, sums, us, vs, reached, others, make_ties(256)
     cells, other, coarse = (np.empty((channels, n), np.int64) for n in (n_cells, 256, 64))
     return cells, other, coarse, np.empty(4), np.empty(4, np.bool_), room
-
-
-def make_ties(n: int) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return room for the order of so many categories."""
-    return np.empty(n), np.empty(n, np.bool_), np.empty(n, np.bool_)
 
 
 def _outputs(n_nodes: int, features: Index) -> tuple[Array, Codes]:
