@@ -12,7 +12,7 @@ from skgraft.boosting import prepare
 from skgraft.boosting.bins import bin_values, find_equal, take_rows
 from skgraft.boosting.bins import equal as equal_module
 from skgraft.boosting.growth import rows as rows_module
-from skgraft.matrix.threads import ALONE, crew
+from skgraft.matrix.threads import ALONE, workers
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -57,7 +57,7 @@ def bins_of(X):
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 @pytest.mark.parametrize("glance", [2**16, 500])
 def test_equal_rows_are_found(kind, glance, monkeypatch):
-    monkeypatch.setattr(equal_module, "GLANCE", glance)
+    monkeypatch.setattr(equal_module, "SAMPLE_SIZE", glance)
     monkeypatch.setattr(equal_module, "PIECE", 1000)
     X, y = table()
     if kind == "sparse":
@@ -69,7 +69,7 @@ def test_equal_rows_are_found(kind, glance, monkeypatch):
     columns = np.stack([bins.column(f) for f in range(X.shape[1])] + [y.astype(np.uint8)])
     _, firsts, kinds = np.unique(columns, axis=1, return_index=True, return_inverse=True)
     for threads in (1, 3):
-        with crew(threads) as some:
+        with workers(threads) as some:
             found = find_equal(bins, y, some)
             taken = take_rows(bins, found.firsts, some)
         assert_array_equal(found.firsts, np.sort(firsts))
@@ -82,7 +82,7 @@ def test_equal_rows_are_found(kind, glance, monkeypatch):
 
 @pytest.mark.parametrize("glance", [2**16, 500])
 def test_rows_that_differ_are_left_alone(glance, seen, monkeypatch):
-    monkeypatch.setattr(equal_module, "GLANCE", glance)
+    monkeypatch.setattr(equal_module, "SAMPLE_SIZE", glance)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(3000, 4)), rng.normal(size=3000)
     assert find_equal(bins_of(X), y, ALONE) is None

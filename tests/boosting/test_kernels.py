@@ -14,10 +14,10 @@ from skgraft.boosting.growth import _kernels as kernels
 from skgraft.boosting.growth import quantise_weights
 from skgraft.boosting.growth import rows as rows_module
 from skgraft.boosting.growth.rows import Cut, Rows
-from skgraft.boosting.growth.search import make_rooms
+from skgraft.boosting.growth.search import make_workspaces
 from skgraft.boosting.losses import Task, quantise_gradients
 from skgraft.criterion.losses import make_loss
-from skgraft.matrix.threads import ALONE, crew
+from skgraft.matrix.threads import ALONE, workers
 
 
 def rng(seed=0):
@@ -31,7 +31,7 @@ def test_gradients_are_those_of_the_losses(loss):
     s = rng(1).uniform(0.5, 2.0, n)
     y = {"logistic": rng(2).integers(0, 2, n), "multinomial": rng(2).integers(0, 3, n)}.get(loss, rng(2).poisson(2, n))
     task = Task(make_loss(loss, delta=0.7), y.astype(float), s, k)
-    g, h = task.room()
+    g, h = task.workspace()
     value = task.derivatives(f, g, h, ALONE)
     if task.curvature_scale is not None:
         assert h.size == 0
@@ -101,10 +101,10 @@ def setting(weighted, *, missing=True, n=500, d=9, n_bins=12, seed=0):
 def test_the_root_is_described_the_same_by_any_number_of_threads(weighted, monkeypatch):
     monkeypatch.setattr("skgraft.matrix.threads.LEAST_WORK", 0)
     _, gradients, u = setting(weighted, n=200_001, d=1)
-    room = np.empty((2, u.size), np.uint64)
-    alone = Rows(gradients, room, ALONE).root(0)
-    with crew(3) as threads:
-        together = Rows(gradients, room, threads).root(0)
+    workspace = np.empty((2, u.size), np.uint64)
+    alone = Rows(gradients, workspace, ALONE).root(0)
+    with workers(3) as threads:
+        together = Rows(gradients, workspace, threads).root(0)
     assert (together.squares, together.slopes) == (alone.squares, alone.slopes)
     assert_array_equal(together.total, alone.total)
     z = gradients.z.astype(float)
@@ -140,7 +140,7 @@ def test_searches_find_the_best_gain(weighted, n):
     gains, codes = np.empty((2, d)), np.empty((2, d), np.int32)
     shift = gradients.weights.shift
     stored = np.empty((d, 2, len(values), stride), np.int64)
-    features, slots, rooms = np.arange(d), np.arange(2), make_rooms(len(values), 1024)
+    features, slots, rooms = np.arange(d), np.arange(2), make_workspaces(len(values), 1024)
     kernels.search_nodes(
         x, features, 0, d, held(gradients, order), starts, stops, flags, totals, bins, flags, stride, shift, 2.0,
         np.zeros(d), np.zeros(2), np.zeros(2), np.zeros(2), features, slots, stored, rooms, gains, codes,
@@ -184,7 +184,7 @@ def test_what_is_said_not_to_reach_a_bar_does_not(weighted, skewed, missing, n):
     gradients = quantise_gradients(g + 0.01 * rng(2).normal(size=n), gradients.weights, None, ALONE)
     x[0] = np.argsort(np.argsort(gradients.z)) * 250 // n
     d, stride, features = 200, 251, np.arange(200)
-    order, rooms = np.arange(n, dtype=np.uint32), make_rooms(gradients.weights.channels, 1024)
+    order, rooms = np.arange(n, dtype=np.uint32), make_workspaces(gradients.weights.channels, 1024)
     totals = amounts(gradients).sum(axis=1, keepdims=True)
     whole = np.array([0]), np.array([n])
     mean = np.divide(*gradients.decode(totals[:, 0]))
@@ -225,7 +225,7 @@ def test_a_set_of_categories_is_the_best_of_all_sets(weighted):
         cells[:, :stride] = histogram(x[f], amounts(gradients), stride)
         gain, _ = kernels.best_split(
             cells, 0, 5, True, stride, totals, 0, gradients.weights.shift, 1.0,
-            0.0, 0.0, 0.0, make_rooms(len(cells), 1024)[-1],
+            0.0, 0.0, 0.0, make_workspaces(len(cells), 1024)[-1],
         )  # fmt: skip
         every = [set_ for k in range(1, 6) for set_ in combinations(range(6), k)]
         best = max(gain_of(gradients.z, u, np.isin(x[f], set_)) for set_ in every if 0 < np.isin(x[f], set_).sum() < 80)
@@ -240,7 +240,7 @@ def test_rows_are_parted(whole):
     its = held(gradients, None if whole else rows)
     goes_left = np.arange(256) % 3 == 0
     out, present = np.zeros(100, np.uint64), np.zeros(256, bool)
-    middle = row_kernels.part(column, goes_left, its, 20, 90, 20, 89, out, present)
+    middle = row_kernels.partition_rows(column, goes_left, its, 20, 90, 20, 89, out, present)
     inside = rows[20:90]
     left = goes_left[column[inside]]
     assert middle == 20 + left.sum() == 20 + row_kernels.count_left(column, goes_left, its, 20, 90)
@@ -262,11 +262,11 @@ def test_any_number_of_threads_parts_nodes_the_same(weighted, monkeypatch):
         for column in x:
             cuts = [Cut(node, column, np.arange(256) < 3 + node.start % 7, k) for k, node in enumerate(level)]
             level = [child for parted in rows.split(cuts) for child in (parted.left, parted.right)]
-            rows.open(level)
+            rows.node_sums(level)
         return rows, level
 
     alone, nodes = grow(ALONE)
-    with crew(3) as threads:
+    with workers(3) as threads:
         together, others = grow(threads)
     _, these, _, _ = alone.held
     assert_array_equal(together.held[1], these)
@@ -301,7 +301,7 @@ def test_every_row_of_a_node_is_found_in_its_block(monkeypatch):
         nodes = [part for parts in rows.split(cuts) for part in (parts.left, parts.right)]
     places = rows.places(nodes)
     for k, node in enumerate(nodes):
-        its = rows.room[node.side] >> np.uint64(32)
+        its = rows.workspace[node.side] >> np.uint64(32)
         found = [its[a:b] for a, b in places[:, k]]
         for block, some in enumerate(found):
             assert ((some >= 700 * block) & (some < 700 * (block + 1))).all()
@@ -314,7 +314,7 @@ def test_what_the_rows_of_a_node_are_together(weighted):
     rows = rng(2).permutation(500)
     z, inside = gradients.z.astype(float), rows[10:300]
     total = np.empty(gradients.weights.channels, np.int64)
-    units, rest, low, high = row_kernels.survey(held(gradients, rows), gradients.weights.shift, 10, 300, total)
+    units, rest, low, high = row_kernels.sum_node(held(gradients, rows), gradients.weights.shift, 10, 300, total)
     assert_array_equal(total, amounts(gradients)[:, inside].sum(axis=1))
     assert_allclose(units * 2.0**32 + rest, (u * z**2)[inside].sum())
     assert (low, high) == (z[inside].min(), z[inside].max())

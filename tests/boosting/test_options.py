@@ -359,10 +359,10 @@ def searched_rounds(monkeypatch, model, X, y):
     searched = set()
     grow = Grower.grow
 
-    def watch(self, gradients, market, at, pool=None):
+    def watch(self, gradients, feature_prices, at, pool=None):
         if pool is None or pool.any():
             searched.add(at[0])
-        return grow(self, gradients, market, at, pool)
+        return grow(self, gradients, feature_prices, at, pool)
 
     monkeypatch.setattr(Grower, "grow", watch)
     model.fit(X, y)

@@ -181,12 +181,12 @@ def test_loops_over_the_rows_of_a_node_are_the_same(whole, weighted):
         shift = 0 if weighted else 40
         loops.category_histogram(column, held, shift, 20, 250, cells)
         loops.add_to_rows(scores, held, 20, 250, 0.3)
-        units, rest, low, high = loops.survey(held, shift, 20, 250, total)
+        units, rest, low, high = loops.sum_node(held, shift, 20, 250, total)
         found.append(
             [
                 (2**32 * units + rest, low, high),
                 loops.count_left(column, goes_left, held, 20, 250),
-                loops.part(column, goes_left, held, 20, 250, 20, 249, out, present),
+                loops.partition_rows(column, goes_left, held, 20, 250, 20, 249, out, present),
                 loops.leaf_sums(g, h, w, 0.0, held, 20, 250),
                 loops.leaf_sums(g, np.empty(0), np.empty(0), 1.5, held, 20, 250),
                 *(total, cells, out, present, scores),

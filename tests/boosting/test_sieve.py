@@ -1,4 +1,4 @@
-"""A sieve holds back sparse features by their entries' gradients alone, and never one that can win."""
+"""An entry bound holds back sparse features by their entries' gradients alone, and never one that can win."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from numpy.testing import assert_array_equal
 from skgraft import GBFSClassifier
 from skgraft.boosting.bins import bin_values
 from skgraft.boosting.growth import quantise_weights
+from skgraft.boosting.growth.entry_bound import EntryBound
 from skgraft.boosting.growth.rows import Cut, Rows
-from skgraft.boosting.growth.search import Bars, Limits, SparseSearch
-from skgraft.boosting.growth.sieve import Sieve
+from skgraft.boosting.growth.search import GainThresholds, Limits, SparseSearch
 from skgraft.boosting.losses import quantise_gradients
-from skgraft.matrix.threads import ALONE, crew
+from skgraft.matrix.threads import ALONE, workers
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -53,7 +53,7 @@ def level(X, weighted, seed=0, min_leaf=5, threads=ALONE):
         nodes = [part for parts in parted for part in (parts.left, parts.right)]
         for k, node in enumerate(nodes):
             node.index = 10 * len(shares) + k
-        rows.open(nodes)
+        rows.node_sums(nodes)
     search = SparseSearch(bins, Limits(4, min_leaf), threads)
     search.begin(rows)
     return search, nodes
@@ -72,7 +72,7 @@ def test_what_a_sieve_holds_back_does_not_reach_its_bar(weighted, filled, min_le
         best = np.full(4, exact.max())
         best[node] = exact[node].max() * (1.0 - 1e-9)
         price = np.where(features == exact[node].argmax(), 0.0, 0.3 * best[node])
-        sifted = search.sifted(features, nodes, Bars(price, best))
+        sifted = search.sifted(features, nodes, GainThresholds(price, best))
         if sifted is None:
             continue
         some, gains, codes = sifted
@@ -90,11 +90,13 @@ def test_what_a_sieve_holds_back_does_not_reach_its_bar(weighted, filled, min_le
 def test_few_features_pass_where_bars_are_high_and_threads_do_not_matter():
     found = []
     for n in (1, 3):
-        with crew(n) as threads:
+        with workers(n) as threads:
             search, nodes = level(counts(), "", threads=threads, min_leaf=20)
             exact, _ = search.gains(np.arange(D), nodes)
             found.append(
-                search.sifted(np.arange(D), nodes, Bars(np.full(D, exact.max() / 2), exact.max(axis=1) / 2 - 1e-9))
+                search.sifted(
+                    np.arange(D), nodes, GainThresholds(np.full(D, exact.max() / 2), exact.max(axis=1) / 2 - 1e-9)
+                )
             )
     some, _, _ = found[0]
     assert 20 in some
@@ -105,8 +107,8 @@ def test_few_features_pass_where_bars_are_high_and_threads_do_not_matter():
 
 def test_there_is_no_sieve_where_most_would_pass():
     search, nodes = level(counts(), "")
-    assert search.sifted(np.arange(D), nodes, Bars(np.zeros(D), np.full(4, 1e-6))) is None
-    assert search.sifted(np.arange(D), nodes, Bars(np.zeros(D), np.full(4, np.nan))) is None
+    assert search.sifted(np.arange(D), nodes, GainThresholds(np.zeros(D), np.full(4, 1e-6))) is None
+    assert search.sifted(np.arange(D), nodes, GainThresholds(np.zeros(D), np.full(4, np.nan))) is None
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -131,13 +133,13 @@ def test_stored_zeros_do_not_fill_a_word_to_overflowing(weighted):
     X.data[np.random.default_rng(2).uniform(size=X.nnz) < 0.8] = 0.0
     search, nodes = level(X, weighted, min_leaf=20)
     low = np.full(4, 0.01)
-    words, ones, most, filled, most_filled = Sieve(search._bins, search._rows, 20, ALONE).words(
+    packed_bounds, ones, most, filled, most_filled = EntryBound(search._bins, search._rows, 20, ALONE).packed_bounds(
         search._rows,
         nodes,
-        Bars(np.zeros(D), low).scaled(np.arange(D), nodes, search._rows)[1],
+        GainThresholds(np.zeros(D), low).scaled(np.arange(D), nodes, search._rows)[1],
     )
     assert (ones > 0).all()
-    fields = words[:, None] >> np.arange(0, 64, 16, dtype=np.uint64) & np.uint64(2**16 - 1)
+    fields = packed_bounds[:, None] >> np.arange(0, 64, 16, dtype=np.uint64) & np.uint64(2**16 - 1)
     for f in range(D):
         if X.indptr[f + 1] - X.indptr[f] <= most and filled[f] <= most_filled:
             assert fields[X.indices[X.indptr[f] : X.indptr[f + 1]]].sum(axis=0).max() < 2**16

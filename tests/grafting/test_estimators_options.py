@@ -169,8 +169,8 @@ class Facts:
         """Return the largest violation of the optimality conditions of the l1 and l2 penalties."""
         m = self.model
         slope = self.gradient + 2.0 * m.l2 * self.a * self.w
-        pull = -slope if m.positive else abs(slope)
-        at_zero = np.maximum(pull - m.l1 * self.a, 0.0)
+        kkt_excess = -slope if m.positive else abs(slope)
+        at_zero = np.maximum(kkt_excess - m.l1 * self.a, 0.0)
         elsewhere = abs(slope + m.l1 * self.a * np.sign(self.w))
         worst = np.where(self.w == 0.0, at_zero, elsewhere).max()
         return max(worst, abs(self.intercept_gradient).max()) if m.fit_intercept else worst

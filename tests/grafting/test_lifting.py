@@ -7,7 +7,7 @@ import pytest
 
 from skgraft.criterion.losses import make_loss
 from skgraft.criterion.penalties import Penalty
-from skgraft.grafting.linear.lifting import minimize_lifted
+from skgraft.grafting.linear.augmented_quadratic import minimize_augmented
 from skgraft.grafting.target import Target
 
 N, M = 40, 12
@@ -36,7 +36,7 @@ def test_lifted_minimum_satisfies_the_optimality_conditions_of_the_loss(loss, ki
     mine = [np.arange(k, M * n_outputs, n_outputs) for k in range(n_outputs)]
     penalty = penalty_of(M * n_outputs, grouped=kind == "groups", positive=kind == "positive")
     start = np.abs(rng.standard_normal(M * n_outputs))
-    w, b = minimize_lifted(target, [X] * n_outputs, mine, start, np.zeros(n_outputs), penalty, 1e-10)
+    w, b = minimize_augmented(target, [X] * n_outputs, mine, start, np.zeros(n_outputs), penalty, 1e-10)
     f = np.column_stack([w[each] @ X for each in mine]) + b
     residual = target.residual(f)
     gradient = np.empty(w.size)

@@ -369,16 +369,16 @@ def test_the_first_choice_weighs_price_and_ridge_as_eq_9_does():
         y = X @ rng.normal(size=6) + rng.normal(size=50)
         cost, a, l0, l2 = rng.uniform(0.2, 3.0, 6), rng.uniform(0.1, 2.0, 6), 0.2, 0.3
         Z = (X - X.mean(axis=0)) / X.std(axis=0)
-        pull = np.abs(Z.T @ (y - y.mean())) / 50
-        size = pull.max()  # with no weight yet, the largest Newton step bounds the next one
-        change = l0 * cost - size * np.maximum(pull - l2 * a * size, 1e-12 * pull)
+        kkt_excess = np.abs(Z.T @ (y - y.mean())) / 50
+        size = kkt_excess.max()  # with no weight yet, the largest Newton step bounds the next one
+        change = l0 * cost - size * np.maximum(kkt_excess - l2 * a * size, 1e-12 * kkt_excess)
         options = {"l1": 0.0, "l0": l0, "l2": l2, "feature_costs": cost, "penalty_weights": a}
         model = GraftRegressor(polish=False, **options)
         empty = LinearModel(model._problem(X, y, None))
         assert_allclose(expected_change(empty, empty.gradient_test()), change, rtol=1e-9)
         first = model.fit(X, y).history_[0].feature
         assert first == np.argmin(change)
-        firsts.add((first == np.argmax(pull), first == np.argmin(l0 * cost - size * pull)))
+        firsts.add((first == np.argmax(kkt_excess), first == np.argmin(l0 * cost - size * kkt_excess)))
     assert len(firsts) > 1  # price and ridge decided some of them
 
 

@@ -132,7 +132,7 @@ def test_the_derivative_of_every_candidate_is_that_of_finite_differences(loss, n
     closed = closed_derivatives(problem, point)
     p, step = problem.columns.n_columns, 1e-5
     present = set(zip(net.unit.tolist(), net.feature.tolist(), strict=True))
-    pull = closed.pull()
+    kkt_excess = closed.kkt_excess()
 
     def with_weight(row, feature, w):
         if row < net.n_units:
@@ -146,7 +146,7 @@ def test_the_derivative_of_every_candidate_is_that_of_finite_differences(loss, n
                 continue
             ends = [loss_of(problem, with_weight(row, feature, sign * step)) for sign in (1.0, -1.0)]
             derivative = (ends[0] - ends[1]) / (2.0 * step)
-            assert_allclose(pull[row, feature], abs(derivative), rtol=1e-5, atol=1e-8)
+            assert_allclose(kkt_excess[row, feature], abs(derivative), rtol=1e-5, atol=1e-8)
             kinds.add(row < net.n_units)
     assert kinds == {True, False}  # connections to units that are there, and new units
 
@@ -219,7 +219,7 @@ def test_a_trial_ends_where_no_small_change_of_its_three_weights_helps(loss, n_o
     point = evaluate(problem, net, rows)
     closed = closed_derivatives(problem, point)
     units = np.arange(net.n_units * 5, (net.n_units + closed.n_new) * 5)
-    units = units[closed.pull().ravel()[units] > 0.002]
+    units = units[closed.kkt_excess().ravel()[units] > 0.002]
     found, gain = gains(problem, point, rows, closed, units, 1e-12)
     assert units.size
     assert (gain > 0.0).all()

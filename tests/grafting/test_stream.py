@@ -262,9 +262,9 @@ def test_the_most_promising_columns_stay():
     X, y = problem(p=200)
     model = StreamGraftRegressor(l1=0.3, buffer=10).fit(X, y)
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
-    pull = np.abs(Z.T @ (model.predict(X) - y)) / len(y)
-    pull[model.support_] = 0.0
-    strongest = np.argsort(-pull)[:10]
+    kkt_excess = np.abs(Z.T @ (model.predict(X) - y)) / len(y)
+    kkt_excess[model.support_] = 0.0
+    strongest = np.argsort(-kkt_excess)[:10]
     assert model.buffer_names_.tolist() == [f"x{j}" for j in strongest]
 
 

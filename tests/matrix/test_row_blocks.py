@@ -37,7 +37,7 @@ class RowBlocks:
         return self.gradient_of(np.arange(self.n_columns), residual)
 
     @property
-    def picks(self):
+    def column_access_cost(self):
         return 1.0
 
     def squares(self, weight):

@@ -5,7 +5,7 @@ import pytest
 from joblib import Parallel, cpu_count, delayed, parallel_config
 from numpy.testing import assert_array_equal
 
-from skgraft.matrix.threads import LEAST_WORK, crew, n_threads
+from skgraft.matrix.threads import LEAST_WORK, n_threads, workers
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])
@@ -18,7 +18,7 @@ def test_every_piece_is_done_once(size, n, unit):
         times[first:last] += 1
         firsts.append(first)
 
-    with crew(size) as threads:
+    with workers(size) as threads:
         threads.run(task, n, 2.0 * LEAST_WORK, unit=unit)
     assert_array_equal(times, 1)
     assert all(first % unit == 0 for first in firsts)
@@ -28,7 +28,7 @@ def test_every_piece_is_done_once(size, n, unit):
 
 def test_little_work_stays_with_the_caller():
     calls = []
-    with crew(3) as threads:
+    with workers(3) as threads:
         threads.run(lambda first, last: calls.append((first, last)), 100, 0.5 * LEAST_WORK)
     assert calls == [(0, 100)]
 
@@ -39,7 +39,7 @@ def test_what_a_thread_raises_reaches_the_caller():
             msg = f"piece {first}:{last}"
             raise ValueError(msg)
 
-    with crew(3) as threads, pytest.raises(ValueError, match="piece"):
+    with workers(3) as threads, pytest.raises(ValueError, match="piece"):
         threads.run(task, 1000, 2.0 * LEAST_WORK)
 
 

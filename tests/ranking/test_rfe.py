@@ -17,6 +17,7 @@ from sklearn.svm import SVC
 from skgraft import RFESelector
 from skgraft.ranking import elimination
 from skgraft.ranking.elimination import how_many
+from skgraft.svm import one_by_one
 
 
 def data(seed=0, m=40, n=60):
@@ -145,7 +146,7 @@ def test_with_kernels_that_feature_goes_whose_loss_changes_the_margin_least(kern
 @pytest.mark.parametrize("compiled", [False, True])
 def test_progress_is_told_and_may_end_the_elimination(monkeypatch, compiled):
     monkeypatch.setattr(elimination, "COMPILED_CELLS", 0 if compiled else 10**9)
-    monkeypatch.setattr(elimination, "TOLD", 7)
+    monkeypatch.setattr(one_by_one, "TOLD", 7)
     X, y = data()
     selector = RFESelector(n_features_to_select=1, callback=lambda record: record.n_selected <= 40).fit(X, y)
     whole = RFESelector(n_features_to_select=1).fit(X, y)

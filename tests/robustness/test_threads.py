@@ -37,9 +37,9 @@ def _four_threads():
     ("n_jobs", "data", "limit"), [(None, LARGE, 1), (1, LARGE, 1), (3, LARGE, 3), (3, SMALL, 1), (3, None, 1)]
 )
 def test_blas_has_n_jobs_threads_and_one_where_x_is_small(n_jobs, data, limit):
-    with threads(n_jobs, data) as crew:
+    with threads(n_jobs, data) as workers:
         assert set(blas_threads()) == {limit}
-        assert crew.size == (n_jobs or 1)
+        assert workers.size == (n_jobs or 1)
 
 
 def test_the_context_of_joblib_stands_in_for_none():

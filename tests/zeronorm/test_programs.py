@@ -12,9 +12,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skgraft.grafting.loop import Settings, graft
 from skgraft.matrix import make_columns
 from skgraft.run import Controls, Monitor
+from skgraft.svm.dual_lp import DualLP, ProgramError
 from skgraft.svm.machines import InseparableError
 from skgraft.svm.margins import all_pairs, one_against_rest, tube, two_classes
-from skgraft.svm.master import Master, ProgramError
 from skgraft.zeronorm.column_generation import conclude, fit_program, grow
 from skgraft.zeronorm.programs import Program, ProgramModel, _middle
 
@@ -336,7 +336,7 @@ def test_constraints_are_those_of_the_formulas():
 
 
 def test_a_program_that_cannot_be_solved_says_so():
-    master = Master(np.ones(2), np.ones(2), sp.csr_array((0, 2)), 1.0)
+    master = DualLP(np.ones(2), np.ones(2), sp.csr_array((0, 2)), 1.0)
     master._run = lambda: False
     with pytest.raises(ProgramError, match="standardize=True"):
         master.solve()

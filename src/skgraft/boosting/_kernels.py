@@ -6,7 +6,7 @@ from math import factorial
 
 import numpy as np
 
-from skgraft.matrix.compiled import njit
+from skgraft.compiled import njit
 
 LARGEST_SCORE = 700.0  # beyond it the exponential is no number
 SOME = 512  # rows
@@ -191,7 +191,7 @@ def count_left(column, goes_left, held, first, last):
 
 
 @njit(cache=True, nogil=True)
-def part(column, goes_left, held, first, last, left, right, out, present):
+def partition_rows(column, goes_left, held, first, last, left, right, out, present):
     """Write the rows that go left to out[left], out[left + 1], ..., the others to out[right], out[right - 1], ...
 
     Return where the next one on the left would be.  ``present`` gets 1 for every bin that was met.
@@ -238,7 +238,7 @@ def end_of_left(present, b, n_bins, edges):
 
 
 @njit(cache=True, nogil=True)
-def survey(held, shift, first, last, total):
+def sum_node(held, shift, first, last, total):
     """Add up the rows first:last as a histogram does; return Σ u·z² and the least and greatest z.
 
     The sum of squares is in two parts, of which the first is in units of 2^32: so it is exact where all rows weigh the

@@ -8,17 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skgraft.arrays import Array
 from skgraft.boosting.explore import Explorer
+from skgraft.boosting.feature_prices import FeaturePrices, Purchase
 from skgraft.boosting.forest import Forest
 from skgraft.boosting.growth import Gradients, Grower, Grown, Weights
 from skgraft.boosting.growth.rows import pieces_of
 from skgraft.boosting.losses import Task, quantise_gradients
-from skgraft.boosting.market import Market, Purchase
 from skgraft.boosting.tree import Tree, make_tree
-from skgraft.matrix.threads import Crew
+from skgraft.matrix import ThreadPool
 from skgraft.run import Controls, Ending, History, Record
-
-Array = NDArray[np.float64]
 
 LONGEST_GAP = 16  # trees between two searches of the priced features, if the search adapts
 
@@ -54,7 +53,7 @@ class Problem:
     grower: Grower
     task: Task
     weights: Weights
-    crew: Crew
+    workers: ThreadPool
     validation: Validation | None = None
     names: list[str] | None = None
     labels: dict[int, list[Any]] = field(default_factory=dict)
@@ -63,7 +62,7 @@ class Problem:
     def quantised(self, g: Array, out: NDArray[np.int32] | None = None) -> Gradients:
         """Return the gradients of one output as whole numbers; in ``out`` if given."""
         largest, compiled = self.task.loss.largest_derivative, self.grower.compiled
-        return quantise_gradients(g, self.weights, largest, self.crew, out, compiled=compiled)
+        return quantise_gradients(g, self.weights, largest, self.workers, out, compiled=compiled)
 
 
 @dataclass(eq=False)
@@ -97,8 +96,8 @@ def root_gains(problem: Problem) -> Array:
     """Return the best gain of each feature at the root of the first round's trees, the largest over outputs."""
     task, n = problem.task, problem.task.y.size
     scores = np.repeat(task.start()[:, None], n, axis=1)
-    g, h = task.room()
-    task.derivatives(scores, g, h, problem.crew)
+    g, h = task.workspace()
+    task.derivatives(scores, g, h, problem.workers)
     each = [problem.grower.root_gains(problem.quantised(g[k]), k) for k in range(task.n_outputs)]
     return np.asarray(np.max(each, axis=0))
 
@@ -112,14 +111,18 @@ def largest_mu(gains: Array, phi: Array) -> float:
 
 
 def boost(
-    problem: Problem, market: Market, controls: BoostControls, ensemble: Ensemble, scores: Array | None = None
+    problem: Problem,
+    feature_prices: FeaturePrices,
+    controls: BoostControls,
+    ensemble: Ensemble,
+    scores: Array | None = None,
 ) -> Ensemble:
     """Add rounds of trees until there are enough, nothing is left to gain, or somebody stops it.
 
-    The market and the ensemble belong together: what was bought is in both.  ``scores`` (n_outputs, n_rows) are those
+    Prices and ensemble belong together: what was bought is in both.  ``scores`` (n_outputs, n_rows) are those
     of the trees that are already there.
     """
-    booster = _Booster(problem, market, controls, ensemble, scores)
+    booster = _Booster(problem, feature_prices, controls, ensemble, scores)
     with booster.monitor.watch():
         booster.run()
     ensemble.stopped = booster.monitor.stopped
@@ -129,27 +132,37 @@ def boost(
 
 class _Booster:
     def __init__(
-        self, problem: Problem, market: Market, controls: BoostControls, ensemble: Ensemble, scores: Array | None
+        self,
+        problem: Problem,
+        feature_prices: FeaturePrices,
+        controls: BoostControls,
+        ensemble: Ensemble,
+        scores: Array | None,
     ) -> None:
-        self._problem, self._market, self._controls, self._ensemble = problem, market, controls, ensemble
+        self._problem, self._feature_prices, self._controls, self._ensemble = (
+            problem,
+            feature_prices,
+            controls,
+            ensemble,
+        )
         self.monitor = controls.monitor("boosting")
         self.monitor.history, self.monitor.latest = ensemble.history, ensemble
         if ensemble.history:
             self.monitor.started -= ensemble.history[-1].seconds
         start = np.repeat(ensemble.forest.start[:, None], problem.task.y.size, axis=1)
         self._scores = start if scores is None else scores
-        self._g, self._h = problem.task.room()
+        self._g, self._h = problem.task.workspace()
         self._z = np.empty(problem.task.y.size, np.int32)  # of the tree that grows
         self._val_scores: Array | None = None
 
     def run(self) -> None:
         """Add rounds."""
         ensemble, problem = self._ensemble, self._problem
-        loss = problem.task.derivatives(self._scores, self._g, self._h, problem.crew)
+        loss = problem.task.derivatives(self._scores, self._g, self._h, problem.workers)
         if not ensemble.train_score:
             ensemble.train_score.append(loss)
         if problem.validation is not None:
-            self._val_scores = ensemble.forest.scores(problem.validation.X, problem.crew)
+            self._val_scores = ensemble.forest.scores(problem.validation.X, problem.workers)
             if not ensemble.validation_score:
                 ensemble.validation_score.append(self._validation_loss())
         while len(ensemble.forest.rounds) < self._controls.n_trees and not self._has_settled():
@@ -157,7 +170,7 @@ class _Booster:
             trees = self._round(len(ensemble.forest.rounds))
             if trees is None:
                 return
-            loss = problem.task.derivatives(self._scores, self._g, self._h, problem.crew)
+            loss = problem.task.derivatives(self._scores, self._g, self._h, problem.workers)
             self._note(trees, loss)
             self._record_round(n_before)
 
@@ -176,17 +189,17 @@ class _Booster:
 
     def _pool(self) -> NDArray[np.bool_] | None:
         """Return the priced features that are searched in this round, None for all."""
-        ensemble, market = self._ensemble, self._market
+        ensemble, feature_prices = self._ensemble, self._feature_prices
         if self._controls.screening == "adaptive" and ensemble.rest > 0:
-            return np.zeros(market.selected.size, bool)
+            return np.zeros(feature_prices.selected.size, bool)
         if ensemble.explorer is not None:
-            return ensemble.explorer.choose(market.selected)
+            return ensemble.explorer.choose(feature_prices.selected)
         return None
 
     def _grow(self, t: int, k: int, pool: NDArray[np.bool_] | None) -> Grown:
         problem = self._problem
         gradients = problem.quantised(self._g[k], self._z)
-        grown = problem.grower.grow(gradients, self._market, (t, k), pool)
+        grown = problem.grower.grow(gradients, self._feature_prices, (t, k), pool)
         explorer = self._ensemble.explorer
         if explorer is not None and grown.root_gains is not None:
             explorer.learn(*grown.root_gains)
@@ -204,7 +217,7 @@ class _Booster:
                 for leaf, value, (a, b) in zip(leaves, values, block, strict=True):
                     rows.loops.add_to_rows(self._scores[k], rows.held_of(leaf), a, b, value)
 
-        problem.crew.run(add, len(places), 0.5 * self._scores.shape[1])
+        problem.workers.run(add, len(places), 0.5 * self._scores.shape[1])
         by_node = {leaf.index: value for leaf, value in zip(leaves, values, strict=True)}
         tree = make_tree(grown, by_node, problem.grower.bins.layout, problem.names, problem.labels)
         problem.grower.end(rows, grown.nodes)
@@ -224,7 +237,7 @@ class _Booster:
                 held = grown.rows.held_of(leaves[piece.node])
                 found[at] = loops.leaf_sums(self._g[k], self._h[k], w, scale, held, piece.first, piece.last)
 
-        problem.crew.run(add_up, len(pieces), 0.6 * task.y.size)
+        problem.workers.run(add_up, len(pieces), 0.6 * task.y.size)
         sums = np.zeros((len(leaves), 3))
         np.add.at(sums, [piece.node for piece in pieces], found)
         rate, leaf = self._controls.learning_rate, self._controls.leaf
@@ -234,8 +247,8 @@ class _Booster:
 
     def _note(self, trees: list[Tree], loss: float) -> None:
         """Let a whole round count."""
-        ensemble, market = self._ensemble, self._market
-        bought = len(market.log) > len(ensemble.log)
+        ensemble, feature_prices = self._ensemble, self._feature_prices
+        bought = len(feature_prices.log) > len(ensemble.log)
         if self._controls.screening == "adaptive":
             searched = ensemble.rest == 0
             if bought:
@@ -243,10 +256,10 @@ class _Booster:
             elif searched:
                 ensemble.gap = min(2 * ensemble.gap, LONGEST_GAP)
             ensemble.rest = ensemble.gap - 1 if searched or bought else ensemble.rest - 1
-        ensemble.log = list(market.log)
+        ensemble.log = list(feature_prices.log)
         ensemble.train_score.append(loss)
         if self._val_scores is not None and self._problem.validation is not None:
-            ensemble.forest.add_round(self._problem.validation.X, trees, self._val_scores, self._problem.crew)
+            ensemble.forest.add_round(self._problem.validation.X, trees, self._val_scores, self._problem.workers)
             ensemble.validation_score.append(self._validation_loss())
         ensemble.forest.rounds.append(trees)
 
@@ -269,9 +282,10 @@ class _Booster:
         ensemble, monitor = self._ensemble, self.monitor
         n_new = len(ensemble.log) - n_before
         objective = (
-            ensemble.train_score[-1] + 0.5 * self._market.mu * self._market.paid / self._problem.task.total_weight
+            ensemble.train_score[-1]
+            + 0.5 * self._feature_prices.mu * self._feature_prices.paid / self._problem.task.total_weight
         )
-        paid, n_selected = self._market.paid, self._market.n_selected
+        paid, n_selected = self._feature_prices.paid, self._feature_prices.n_selected
         n_trees, seconds, records = len(ensemble.forest.rounds), monitor.seconds(), []
         for k in range(max(1, n_new)):
             purchase = ensemble.log[n_before + k] if n_new else None

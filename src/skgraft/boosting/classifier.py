@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
 
+from skgraft.arrays import Array
 from skgraft.boosting.selector import CONSTRAINTS, BoostedSelector
 from skgraft.criterion import resolve_loss
-from skgraft.estimator.class_scores import ClassProbabilities, one_or_all
-from skgraft.tables.targets import read_classes
-
-Array = NDArray[np.float64]
+from skgraft.estimator import ClassProbabilities, one_or_all, store_parameters
+from skgraft.tables import read_classes
 
 
 class GBFSClassifier(ClassProbabilities, BoostedSelector):
@@ -191,33 +190,7 @@ class GBFSClassifier(ClassProbabilities, BoostedSelector):
         verbose: int = 0,
         callback: Any = None,
     ) -> None:
-        self.mu = mu
-        self.mu_scale = mu_scale
-        self.n_trees = n_trees
-        self.learning_rate = learning_rate
-        self.max_depth = max_depth
-        self.max_bins = max_bins
-        self.min_samples_leaf = min_samples_leaf
-        self.leaf = leaf
-        self.feature_costs = feature_costs
-        self.groups = groups
-        self.cost_function = cost_function
-        self.keep = keep
-        self.max_features = max_features
-        self.max_cost = max_cost
-        self.screening = screening
-        self.explore = explore
-        self.categorical_features = categorical_features
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
+        store_parameters(self, locals())
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from skgraft.arrays import Array, Mask
 
 __all__ = ["bags", "neighbourhood", "stages"]
 

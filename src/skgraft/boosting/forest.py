@@ -10,12 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from skgraft.arrays import Array
 from skgraft.boosting.bins import Categories
 from skgraft.boosting.loops import loops_over_rows
 from skgraft.boosting.tree import Tree
-from skgraft.matrix.threads import ALONE, Crew
-
-Array = NDArray[np.float64]
+from skgraft.matrix import ALONE, ThreadPool
 
 ROWS_AT_ONCE = 2**16
 ROUNDS_TO_COME = 100
@@ -49,12 +48,12 @@ class Forest:
         """Number of scores of a row."""
         return self.start.size
 
-    def scores(self, X: Any, crew: Crew = ALONE) -> Array:
+    def scores(self, X: Any, workers: ThreadPool = ALONE) -> Array:
         """Return the scores of rows, (n_rows, n_outputs)."""
         out = np.empty((X.shape[0], self.n_outputs))
         out[:] = self.start
         if self.rounds:
-            self._add(X, self.rounds, out, crew)
+            self._add(X, self.rounds, out, workers)
         return out
 
     def among(self, features: NDArray[np.intp]) -> Forest:
@@ -76,11 +75,11 @@ class Forest:
             self._add(X, [trees], out, ALONE)
             yield out
 
-    def add_round(self, X: Any, trees: list[Tree], out: Array, crew: Crew = ALONE) -> None:
+    def add_round(self, X: Any, trees: list[Tree], out: Array, workers: ThreadPool = ALONE) -> None:
         """Add the values of one round to scores (n_rows, n_outputs)."""
-        self._add(X, [trees], out, crew)
+        self._add(X, [trees], out, workers)
 
-    def _add(self, X: Any, rounds: list[list[Tree]], out: Array, crew: Crew) -> None:
+    def _add(self, X: Any, rounds: list[list[Tree]], out: Array, workers: ThreadPool) -> None:
         flat = _flatten(rounds)
         used = np.unique(flat.feature[flat.feature >= 0])
         if not used.size:
@@ -103,7 +102,7 @@ class Forest:
                     flat.missing_left, flat.table, flat.tables, out[first:last],
                 )  # fmt: skip
 
-            crew.run(run, last - first, 10.0 * (last - first) * flat.roots.size)
+            workers.run(run, last - first, 10.0 * (last - first) * flat.roots.size)
 
     def _compact(self, X: Any, used: NDArray[np.intp]) -> Array:
         """Return the used columns alone, categories as bins."""

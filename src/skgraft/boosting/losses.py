@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skgraft.arrays import Array
 from skgraft.boosting.growth import Gradients, Weights
 from skgraft.boosting.growth.rows import PIECE
 from skgraft.boosting.loops import loops_over_rows
 from skgraft.criterion import Huber, Logistic, Loss, Multinomial, Poisson, Squared
-from skgraft.matrix.threads import Crew
-
-Array = NDArray[np.float64]
+from skgraft.matrix import ThreadPool
+from skgraft.tables import weight_shares
 
 LONGEST_STEP = 4.0  # of a score inside an exponential, before the learning rate
 
@@ -45,8 +45,7 @@ class Task:
 
     def start(self) -> Array:
         """Return the best constant scores: the prior."""
-        share = self.weight / self.weight.max()
-        share /= share.sum()
+        share = weight_shares(self.weight)
         if self.loss.coupled:
             return _log_priors(self.y, share, self.n_outputs)
         return np.asarray(self.loss.start(self._encoded, share))
@@ -61,12 +60,12 @@ class Task:
             return self.n_outputs / (self.n_outputs - 1.0)
         return 1.0 if self.loss.margin else None
 
-    def room(self) -> tuple[Array, Array]:
+    def workspace(self) -> tuple[Array, Array]:
         """Return arrays for gradients and curvatures, (n_outputs, n_rows); none for those that gradients tell."""
         n = self.y.size
         return np.empty((self.n_outputs, n)), np.empty((self.n_outputs, n if self.curvature_scale is None else 0))
 
-    def derivatives(self, scores: Array, g: Array, h: Array, crew: Crew) -> float:
+    def derivatives(self, scores: Array, g: Array, h: Array, workers: ThreadPool) -> float:
         """Write the negative gradients and curvatures of scores (n_outputs, n_rows); return the mean loss."""
         n = self.y.size
         pieces = -(-n // PIECE)
@@ -76,12 +75,12 @@ class Task:
             for k in range(first, last):
                 losses[k] = self._loss(scores, g, h, k * PIECE, min(n, (k + 1) * PIECE))
 
-        crew.run(run, pieces, 0.4 * n * self.n_outputs)
+        workers.run(run, pieces, 0.4 * n * self.n_outputs)
         return float(losses.sum()) / self.total_weight
 
     def mean_loss(self, scores: Array) -> float:
         """Return the weighted mean loss of scores (n_outputs, n_rows)."""
-        return self._loss(scores, *self.room(), 0, self.y.size) / self.total_weight
+        return self._loss(scores, *self.workspace(), 0, self.y.size) / self.total_weight
 
     def _loss(self, scores: Array, g: Array, h: Array, first: int, last: int) -> float:
         """Write the derivatives of some rows; return their loss."""
@@ -129,7 +128,7 @@ def quantise_gradients(
     g: Array,
     weights: Weights,
     largest: float | None,
-    crew: Crew,
+    workers: ThreadPool,
     out: NDArray[np.int32] | None = None,
     *,
     compiled: bool = True,
@@ -143,7 +142,7 @@ def quantise_gradients(
     def run(first: int, last: int) -> None:
         quantise(g, first, last, 2.0**exponent, z)
 
-    crew.run(run, n, 0.3 * n)
+    workers.run(run, n, 0.3 * n)
     return Gradients(z, weights, exponent, top)
 
 

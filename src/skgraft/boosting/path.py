@@ -10,16 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skgraft.arrays import Array
 from skgraft.boosting.boost import largest_mu
 from skgraft.boosting.classifier import GBFSClassifier
 from skgraft.boosting.regressor import GBFSRegressor
 from skgraft.boosting.selector import Ready
-from skgraft.estimator.values import falling
-from skgraft.run.compilation import announced_compilation
-from skgraft.run.threads import threads
+from skgraft.estimator import falling
+from skgraft.run import announced_compilation, threads
 from skgraft.tables import are_quantities
-
-Array = NDArray[np.float64]
 
 LARGEST_SHARE = 0.5  # of mu_max, where the default path begins
 
@@ -129,10 +127,10 @@ def gbfs_path(
     array([0, 1, 2, 3])
     """
     template = estimator_for(y, loss, parameters)
-    with announced_compilation(), threads(template.n_jobs, X) as crew:
-        ready = template._prepare(X, y, sample_weight, (X_val, y_val, sample_weight_val), crew)  # noqa: SLF001
+    with announced_compilation(), threads(template.n_jobs, X) as workers:
+        ready = template._prepare(X, y, sample_weight, (X_val, y_val, sample_weight_val), workers)  # noqa: SLF001
         if mus is None:
-            top = largest_mu(ready.gains, ready.market.phi)
+            top = largest_mu(ready.gains, ready.feature_prices.phi)
             values = _default_mus(ready, top, n_values)
             values = values * top if template.mu_scale == "absolute" else values
         else:
@@ -182,9 +180,9 @@ def mu_max(X: Any, y: Any, *, loss: str = "auto", sample_weight: Any = None, **p
     [0, 1]
     """
     template = estimator_for(y, loss, parameters)
-    with announced_compilation(), threads(template.n_jobs, X) as crew:
-        ready = template._prepare(X, y, sample_weight, (None, None, None), crew)  # noqa: SLF001
-    return largest_mu(ready.gains, ready.market.phi)
+    with announced_compilation(), threads(template.n_jobs, X) as workers:
+        ready = template._prepare(X, y, sample_weight, (None, None, None), workers)  # noqa: SLF001
+    return largest_mu(ready.gains, ready.feature_prices.phi)
 
 
 def estimator_for(y: Any, loss: str, parameters: dict[str, Any]) -> Any:
@@ -207,8 +205,8 @@ def _default_mus(ready: Ready, top: float, n_values: int) -> Array:
     """Return shares of mu_max down to a quarter of what noise gains: about σ²·2·ln(50 d) for the best of d features."""
     problem, task = ready.problem, ready.problem.task
     scores = np.repeat(task.start()[:, None], task.y.size, axis=1)
-    g, h = task.room()
-    task.derivatives(scores, g, h, problem.crew)
+    g, h = task.workspace()
+    task.derivatives(scores, g, h, problem.workers)
     share = task.weight / task.total_weight
     variance = float((g * g @ share).max())
     unit = task.total_weight / ready.data.y.size  # noise grows with the weight of a row

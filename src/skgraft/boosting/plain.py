@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from skgraft.arrays import Array, Index
+
 Whole = NDArray[np.int64]
-Index = NDArray[np.intp]
 Entries = NDArray[np.uint64]
 Held = tuple[NDArray[np.int32], Entries, Whole, bool]
 
@@ -52,7 +52,7 @@ def count_left(column: NDArray[np.uint8], goes_left: NDArray[np.bool_], held: He
     return int(goes_left[column[rows_and_gradients(held, first, last)[0]]].sum())
 
 
-def part(
+def partition_rows(
     column: NDArray[np.uint8],
     goes_left: NDArray[np.bool_],
     held: Held,
@@ -89,7 +89,7 @@ def end_of_left(present: NDArray[np.bool_], b: int, n_bins: int, edges: NDArray[
     return b + 1 + int(np.argmin(np.abs(between - middle)))
 
 
-def survey(held: Held, shift: int, first: int, last: int, total: Whole) -> tuple[float, float, int, int]:
+def sum_node(held: Held, shift: int, first: int, last: int, total: Whole) -> tuple[float, float, int, int]:
     """Add up the rows first:last as a histogram does; return Σ u·z² and the least and greatest z."""
     rows, q = rows_and_gradients(held, first, last)
     u = held[2]

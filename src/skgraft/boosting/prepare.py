@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from skgraft.arrays import Array, Index
 from skgraft.boosting.bins import (
     Layout,
     bin_values,
@@ -21,10 +22,7 @@ from skgraft.boosting.boost import Problem, Validation
 from skgraft.boosting.growth import Grower, Limits, quantise_weights
 from skgraft.boosting.losses import Task
 from skgraft.criterion import Loss
-from skgraft.matrix.threads import Crew
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from skgraft.matrix import ThreadPool
 
 # Small data are left to NumPy, unless that takes much longer than a compiler that has nothing to do.
 COMPILED_CELLS = 100_000  # of X
@@ -85,7 +83,7 @@ class Settings:
 
 
 def make_problem(
-    data: Data, validation: Data | None, settings: Settings, crew: Crew, layout: Layout | None = None
+    data: Data, validation: Data | None, settings: Settings, workers: ThreadPool, layout: Layout | None = None
 ) -> Problem:
     """Bin the rows and get ready to grow; a given layout of the bins is used again."""
     # Derivatives differ by rounding, so what they are depends on the data alone; trees come out the same either way.
@@ -96,15 +94,15 @@ def make_problem(
     task = data.task(settings.loss, settings.n_outputs, compiled=derive)
     weights, rows = quantise_weights(task.weight, task.y.size), None
     if layout is not None:
-        bins = store(X, layout, crew, compiled=compiled)
+        bins = store(X, layout, workers, compiled=compiled)
     else:
         weight = None if bool((task.weight == task.weight[0]).all()) else task.weight
         columns, most = settings.is_categorical, settings.max_bins
-        bins = bin_values(X, weight, columns, most, crew, keep_edges=settings.keep_edges, compiled=compiled)
-    equal = find_equal(bins, task.y, crew)
+        bins = bin_values(X, weight, columns, most, workers, keep_edges=settings.keep_edges, compiled=compiled)
+    equal = find_equal(bins, task.y, workers)
     if equal is not None:
         rows = equal.firsts
-        bins = take_rows(bins, rows, crew)
+        bins = take_rows(bins, rows, workers)
         task = replace(task, y=task.y[rows], weight=equal.added_up(task.weight))
         weights = weights.added_up(equal)
     limits = Limits(settings.max_depth, settings.min_samples_leaf)
@@ -113,13 +111,13 @@ def make_problem(
             with_rare_apart(bins) if compiled else bins,
             limits,
             weights,
-            crew,
+            workers,
             screening=settings.screening != "off",
             compiled=compiled,
         ),
         task=task,
         weights=weights,
-        crew=crew,
+        workers=workers,
         rows=rows,
         validation=None
         if validation is None

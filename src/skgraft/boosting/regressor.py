@@ -7,15 +7,14 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from skgraft.arrays import Array
 from skgraft.boosting.selector import CONSTRAINTS, BoostedSelector
 from skgraft.criterion import Loss, loss_facts, loss_names, resolve_loss
-
-Array = NDArray[np.float64]
+from skgraft.estimator import store_parameters
 
 
 class GBFSRegressor(RegressorMixin, BoostedSelector):
@@ -106,34 +105,7 @@ class GBFSRegressor(RegressorMixin, BoostedSelector):
         verbose: int = 0,
         callback: Any = None,
     ) -> None:
-        self.mu = mu
-        self.mu_scale = mu_scale
-        self.loss = loss
-        self.delta = delta
-        self.n_trees = n_trees
-        self.learning_rate = learning_rate
-        self.max_depth = max_depth
-        self.max_bins = max_bins
-        self.min_samples_leaf = min_samples_leaf
-        self.leaf = leaf
-        self.feature_costs = feature_costs
-        self.groups = groups
-        self.cost_function = cost_function
-        self.keep = keep
-        self.max_features = max_features
-        self.max_cost = max_cost
-        self.screening = screening
-        self.explore = explore
-        self.categorical_features = categorical_features
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
+        store_parameters(self, locals())
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

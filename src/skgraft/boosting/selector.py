@@ -10,28 +10,31 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from skgraft.arrays import Array
 from skgraft.boosting.boost import BoostControls, Ensemble, Problem, boost, empty_ensemble, largest_mu, root_gains
 from skgraft.boosting.explore import Explorer
+from skgraft.boosting.feature_prices import FeaturePrices
 from skgraft.boosting.forest import Forest
-from skgraft.boosting.market import Market
 from skgraft.boosting.prepare import Data, Settings, hold_out, make_problem
-from skgraft.criterion.certificate import Certificate
-from skgraft.estimator.named_selector import NamedSelector
-from skgraft.matrix.threads import Crew
-from skgraft.prices.resolve import resolve_prices
-from skgraft.run.compilation import announced_compilation
-from skgraft.run.threads import threads
-from skgraft.tables.categories import CategoryCoder, find_categories
-from skgraft.tables.named import take_selected
-from skgraft.tables.table import read_new, read_table, read_training, sample_weights
-
-Array = NDArray[np.float64]
+from skgraft.criterion import Certificate
+from skgraft.estimator import NamedSelector
+from skgraft.matrix import ThreadPool
+from skgraft.prices import resolve_prices
+from skgraft.run import announced_compilation, threads
+from skgraft.tables import (
+    CategoryCoder,
+    find_categories,
+    read_new,
+    read_table,
+    read_training,
+    sample_weights,
+    take_selected,
+)
 
 _NON_NEGATIVE = Interval(Real, 0, None, closed="left")
 _FROM_ONE = Interval(Integral, 1, None, closed="left")
@@ -71,7 +74,7 @@ class Ready:
     """All that training needs, checked: the problem, prices before any purchase, and gains at the first root."""
 
     problem: Problem
-    market: Market
+    feature_prices: FeaturePrices
     gains: Array
     data: Data
 
@@ -101,13 +104,19 @@ class BoostedSelector(NamedSelector, BaseEstimator):
     # --- fit ---
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, validation: tuple[Any, Any, Any]) -> None:
-        with announced_compilation(), threads(self.n_jobs, X) as crew:
+        with announced_compilation(), threads(self.n_jobs, X) as workers:
             resume = getattr(self, "_resume", None) if self.warm_start else None
-            ready = self._prepare(X, y, sample_weight, validation, crew, resume)
+            ready = self._prepare(X, y, sample_weight, validation, workers, resume)
             self._train(ready, resume)
 
     def _prepare(
-        self, X: Any, y: Any, sample_weight: Any, validation: tuple[Any, Any, Any], crew: Crew, resume: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        validation: tuple[Any, Any, Any],
+        workers: ThreadPool,
+        resume: Any = None,
     ) -> Ready:
         """Check everything, then bin."""
         categories = find_categories(X, self.categorical_features) if resume is None else self._categories
@@ -122,7 +131,7 @@ class BoostedSelector(NamedSelector, BaseEstimator):
         target, weight, n_outputs = self._encode(y, sample_weights(sample_weight, X))
         self.loss_ = self._loss.name
         names = getattr(self, "feature_names_in_", None)
-        market = self._market(X.shape[1], names)
+        feature_prices = self._feature_prices(X.shape[1], names)
         data = Data(X, target, weight).without_weightless()
         data, judge = self._split(data, validation)
         self._warn_of_light_rows(data)
@@ -139,11 +148,11 @@ class BoostedSelector(NamedSelector, BaseEstimator):
             names=None if names is None else [str(name) for name in names],
             labels=categories.labels,
         )
-        problem = make_problem(data, judge, settings, crew, None if resume is None else resume[0])
+        problem = make_problem(data, judge, settings, workers, None if resume is None else resume[0])
         gains = np.zeros(X.shape[1]) if resume is not None else root_gains(problem)
-        return Ready(problem, market, gains, data)
+        return Ready(problem, feature_prices, gains, data)
 
-    def _market(self, n_features: int, names: Any) -> Market:
+    def _feature_prices(self, n_features: int, names: Any) -> FeaturePrices:
         if self.cost_function is not None and (self.groups is not None or self.feature_costs is not None):
             msg = "cost_function says what every feature costs: leave out groups and feature_costs"
             raise ValueError(msg)
@@ -156,7 +165,7 @@ class BoostedSelector(NamedSelector, BaseEstimator):
             n_features=n_features,
             names=names,
         )
-        return Market(prices, 0.0, self.cost_function)
+        return FeaturePrices(prices, 0.0, self.cost_function)
 
     def _split(self, data: Data, validation: tuple[Any, Any, Any]) -> tuple[Data, Data | None]:
         """Return the rows to learn from and those to judge by."""
@@ -189,7 +198,7 @@ class BoostedSelector(NamedSelector, BaseEstimator):
     def _train(self, ready: Ready, resume: Any = None) -> None:
         """Boost, and set the fitted attributes."""
         if resume is None:
-            mu_max = largest_mu(ready.gains, ready.market.phi)
+            mu_max = largest_mu(ready.gains, ready.feature_prices.phi)
             ensemble, scores = empty_ensemble(ready.problem), None
             if self.explore is not None:
                 seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
@@ -198,7 +207,7 @@ class BoostedSelector(NamedSelector, BaseEstimator):
             mu_max, ensemble = self.mu_max_, deepcopy(resume[1])
             ensemble.forget_scores()
             rows = slice(None) if ready.problem.rows is None else ready.problem.rows
-            scores = np.ascontiguousarray(ensemble.forest.scores(ready.data.X[rows], ready.problem.crew).T)
+            scores = np.ascontiguousarray(ensemble.forest.scores(ready.data.X[rows], ready.problem.workers).T)
             if self.n_trees < len(ensemble.forest.rounds):
                 msg = (
                     f"n_trees={self.n_trees} is less than the {len(ensemble.forest.rounds)} trees that are already "
@@ -206,9 +215,9 @@ class BoostedSelector(NamedSelector, BaseEstimator):
                 )
                 raise ValueError(msg)
         mu = float(self.mu) * mu_max if self.mu_scale == "relative" else float(self.mu)
-        market = ready.market.with_mu(mu).replay(ensemble.log)
-        ensemble = boost(ready.problem, market, self._controls(), ensemble, scores)
-        self._keep(ready, market, ensemble, mu_max)
+        feature_prices = ready.feature_prices.with_mu(mu).replay(ensemble.log)
+        ensemble = boost(ready.problem, feature_prices, self._controls(), ensemble, scores)
+        self._keep(ready, feature_prices, ensemble, mu_max)
         ensemble.ending.tell()
 
     def _controls(self) -> BoostControls:
@@ -224,24 +233,24 @@ class BoostedSelector(NamedSelector, BaseEstimator):
             callback=self.callback,
         )
 
-    def _keep(self, ready: Ready, market: Market, ensemble: Ensemble, mu_max: float) -> None:
+    def _keep(self, ready: Ready, feature_prices: FeaturePrices, ensemble: Ensemble, mu_max: float) -> None:
         """Set the fitted attributes."""
-        if len(ensemble.log) != len(market.log):
-            market = market.replay(ensemble.log)
+        if len(ensemble.log) != len(feature_prices.log):
+            feature_prices = feature_prices.replay(ensemble.log)
         forest = ensemble.forest
         self._forest = forest
-        self.mu_, self.mu_max_ = market.mu, mu_max
+        self.mu_, self.mu_max_ = feature_prices.mu, mu_max
         self.trees_ = forest.rounds
         self.n_trees_ = self.n_iter_ = len(forest.rounds)
-        self.support_ = market.selected.copy()
+        self.support_ = feature_prices.selected.copy()
         bought = np.array([purchase.feature for purchase in ensemble.log], np.intp)
-        kept = np.flatnonzero(market.selected)
+        kept = np.flatnonzero(feature_prices.selected)
         self.order_ = np.concatenate([kept[~np.isin(kept, bought)], bought])
-        self.total_cost_ = market.paid
+        self.total_cost_ = feature_prices.paid
         self.train_score_ = np.array(ensemble.train_score)
         self.validation_score_ = np.array(ensemble.validation_score) if ready.problem.validation else None
         loss = ensemble.train_score[min(self.n_trees_, len(ensemble.train_score) - 1)]
-        self.objective_ = loss + 0.5 * market.mu * market.paid / ready.problem.task.total_weight
+        self.objective_ = loss + 0.5 * feature_prices.mu * feature_prices.paid / ready.problem.task.total_weight
         self.history_ = ensemble.history
         # trees are grown greedily: there is no optimum to be near to
         self.certificate_ = Certificate(float("nan"), None, not (ensemble.stopped or ensemble.ending.interrupted))
@@ -270,8 +279,8 @@ class BoostedSelector(NamedSelector, BaseEstimator):
 
     def _scores(self, X: Any) -> Array:
         forest, X = self._read(X)
-        with threads(self.n_jobs, X) as crew:
-            return forest.scores(X, crew)
+        with threads(self.n_jobs, X) as workers:
+            return forest.scores(X, workers)
 
     def _staged_scores(self, X: Any) -> Iterator[Array]:
         forest, X = self._read(X)

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from skgraft.criterion.certificate import Certificate, duality_gap
+from skgraft.criterion.certificate import (
+    GLOBAL,
+    NO_MOVE,
+    NOT_CONVERGED,
+    NOT_STATIONARY,
+    WEIGHTS,
+    Certificate,
+    duality_gap,
+)
 from skgraft.criterion.losses import (
     LOSSES,
     Curvature,
@@ -21,7 +29,12 @@ from skgraft.criterion.losses import (
 from skgraft.criterion.penalties import Penalty
 
 __all__ = [
+    "GLOBAL",
     "LOSSES",
+    "NOT_CONVERGED",
+    "NOT_STATIONARY",
+    "NO_MOVE",
+    "WEIGHTS",
     "Certificate",
     "Curvature",
     "Huber",

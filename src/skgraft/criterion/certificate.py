@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skgraft.arrays import Array
 from skgraft.criterion.losses import Loss
 from skgraft.criterion.penalties import Penalty
-
-Array = NDArray[np.float64]
 
 # What a certificate is about, in words: the values of ``Certificate.scope``.
 GLOBAL = "global optimum"

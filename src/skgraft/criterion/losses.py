@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr, expit, softmax, xlogy
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from skgraft.arrays import Array, Index
+
 Task = Literal["numbers", "classes"]
 
 LARGEST_EXPONENT = 700.0  # whose exponential is a float

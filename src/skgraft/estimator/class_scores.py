@@ -10,9 +10,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
+from skgraft.arrays import Array
 from skgraft.criterion import Loss, loss_facts
-
-Array = NDArray[np.float64]
 
 
 def one_or_all(scores: Array) -> Array:

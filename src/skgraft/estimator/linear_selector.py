@@ -16,18 +16,13 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from skgraft.arrays import Array, Index
 from skgraft.estimator.class_scores import ClassScores
 from skgraft.estimator.named_selector import NamedSelector
 from skgraft.estimator.sizes import require_sizes
 from skgraft.matrix import DenseColumns, SparseColumns, make_columns
 from skgraft.prices import Prices, resolve_prices
-from skgraft.tables.named import read_selected
-from skgraft.tables.table import read_training, require_finite, sample_weights
-from skgraft.tables.targets import read_classes
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
-
+from skgraft.tables import read_classes, read_selected, read_training, require_finite, sample_weights, weight_shares
 
 #: What the parameters that say what features cost may be.
 PRICES: dict[str, Any] = {
@@ -58,8 +53,7 @@ class LinearSelector(NamedSelector, BaseEstimator):
         self, X: Any, weight: Array, *, standardize: bool, center: bool = True
     ) -> DenseColumns | SparseColumns:
         """Return the columns of X, centred and standardised on the fly; refuses what cannot be computed with."""
-        weight = weight / weight.max()  # first, since the sum of huge weights may be no float
-        columns = make_columns(X, weight / weight.sum(), center=center, standardize=standardize)
+        columns = make_columns(X, weight_shares(weight), center=center, standardize=standardize)
         names = getattr(self, "feature_names_in_", None)
         if not columns.finite:
             require_finite(X, names)
@@ -119,7 +113,7 @@ class LinearSelector(NamedSelector, BaseEstimator):
 class LinearSelectingClassifier(ClassScores, LinearSelector):
     """The same for classes; ``class_weight`` is read where the estimator has it."""
 
-    def _read_classes(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Indices, Array]:
+    def _read_classes(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Index, Array]:
         """Return X, the place of each sample's class in ``classes_`` and the weights, all of them above zero."""
         X, y = read_training(self, X, y, check_finite=False)
         classes, codes, weight = read_classes(y, sample_weights(sample_weight, X), getattr(self, "class_weight", None))

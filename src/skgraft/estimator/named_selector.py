@@ -13,8 +13,7 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from skgraft.run import Fit
-from skgraft.tables.named import take_selected
-from skgraft.tables.table import read_new, read_table
+from skgraft.tables import read_new, read_table, take_selected
 
 
 class NamedSelector(SelectorMixin):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from skgraft.grafting.effort import SolvedAtOnce
 from skgraft.grafting.linear import (
     GraftClassifier,
     GraftClassifierCV,
@@ -11,10 +12,13 @@ from skgraft.grafting.linear import (
     graft_path,
     l1_max,
 )
+from skgraft.grafting.linear.path import PathPoint
+from skgraft.grafting.loop import Candidates, Settings, graft
 from skgraft.grafting.network import MLPGraftClassifier, MLPGraftRegressor
 from skgraft.grafting.stream import StreamGraftClassifier, StreamGraftRegressor
 
 __all__ = [
+    "Candidates",
     "GraftClassifier",
     "GraftClassifierCV",
     "GraftPath",
@@ -22,8 +26,12 @@ __all__ = [
     "GraftRegressorCV",
     "MLPGraftClassifier",
     "MLPGraftRegressor",
+    "PathPoint",
+    "Settings",
+    "SolvedAtOnce",
     "StreamGraftClassifier",
     "StreamGraftRegressor",
+    "graft",
     "graft_path",
     "l1_max",
 ]

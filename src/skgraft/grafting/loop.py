@@ -13,12 +13,10 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from skgraft.arrays import Array, Index
 from skgraft.grafting.effort import FULL, Effort, Optimizable
 from skgraft.prices import within_limits
 from skgraft.run import Monitor
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 PATIENCE = 50  # steps without progress, and without anything that wants to come in, before giving up
 SETTLINGS = 20  # rounds of priced growth, each from the optimum of the weights that the one before left open
@@ -29,13 +27,13 @@ NOTICEABLE = 1e-5  # share of the criterion by which a step must lower it to cou
 class Candidates:
     """The closed units that may come in now.
 
-    ``pull`` is the distance of the gradient from the penalty's subdifferential at zero, ``price`` what opening
+    ``kkt_excess`` is the distance of the gradient from the penalty's subdifferential at zero, ``price`` what opening
     the unit adds to the criterion, ``cost`` and ``n_features`` what it takes from the budget, ``ridge`` the l2
     coefficient of its weights.  ``taken`` features at a cost of ``spent`` are gone from the budget already.
     """
 
     unit: Index
-    pull: Array
+    kkt_excess: Array
     price: Array
     cost: Array
     n_features: NDArray[np.intp]
@@ -46,7 +44,7 @@ class Candidates:
     def take(self, which: Any) -> Candidates:
         """Return some of the candidates, in the given order."""
         return Candidates(
-            self.unit[which], self.pull[which], self.price[which], self.cost[which], self.n_features[which],
+            self.unit[which], self.kkt_excess[which], self.price[which], self.cost[which], self.n_features[which],
             self.ridge[which], self.taken, self.spent,
         )  # fmt: skip
 
@@ -188,7 +186,7 @@ def _grow_convex(model: Growable, settings: Settings, monitor: Monitor) -> bool:
     least, lowest, since = np.inf, np.inf, 0
     for step in range(settings.max_iter):
         candidates = model.gradient_test()
-        wanting = np.flatnonzero(candidates.pull > settings.tol)
+        wanting = np.flatnonzero(candidates.kkt_excess > settings.tol)
         if not wanting.size:
             left = model.open_violation()
             if left <= settings.tol:
@@ -205,26 +203,26 @@ def _grow_convex(model: Growable, settings: Settings, monitor: Monitor) -> bool:
         else:
             batch = max(batch, model.n_selected) if automatic else batch
             # with room in the batch, what is only just within the tolerance comes along and need not come later
-            eager = np.flatnonzero(candidates.pull > 0.0) if automatic and wanting.size else wanting
-            chosen = candidates.take(strongest(candidates.pull, eager, batch))
+            eager = np.flatnonzero(candidates.kkt_excess > 0.0) if automatic and wanting.size else wanting
+            chosen = candidates.take(strongest(candidates.kkt_excess, eager, batch))
         if chosen.unit.size:
             model.free(chosen.unit)
-        largest = float(chosen.pull.max(initial=0.0))
+        largest = float(chosen.kkt_excess.max(initial=0.0))
         target = max(0.2 * largest, 0.5 * settings.tol) if automatic else 0.5 * settings.tol
         settings.effort.apply(model, target, exact=not automatic, growing=wanting.size > 0)
         if wanting.size:
-            feature = model.feature_of(int(chosen.unit[np.argmax(chosen.pull)]))
+            feature = model.feature_of(int(chosen.unit[np.argmax(chosen.kkt_excess)]))
             record_step(monitor, model, "graft", feature, largest, _features(model, chosen))
         else:
             record_step(monitor, model, "optimize", -1, largest)
     return False
 
 
-def strongest(pull: Array, wanting: Index, count: int) -> Index:
-    """Return the ``count`` candidates with the largest pull, strongest first; earlier columns win ties."""
+def strongest(kkt_excess: Array, wanting: Index, count: int) -> Index:
+    """Return the ``count`` candidates with the largest KKT excess, strongest first; earlier columns win ties."""
     if wanting.size > count:
-        wanting = wanting[np.argpartition(-pull[wanting], count - 1)[:count]]
-    return wanting[np.lexsort((wanting, -pull[wanting]))]
+        wanting = wanting[np.argpartition(-kkt_excess[wanting], count - 1)[:count]]
+    return wanting[np.lexsort((wanting, -kkt_excess[wanting]))]
 
 
 def _features(model: Growable, chosen: Candidates) -> list[int]:
@@ -238,7 +236,7 @@ def _grow_priced(model: Growable, settings: Settings, monitor: Monitor) -> bool:
     stopped = False  # an addition did not pay: only what has no price may still come in
     for _ in range(settings.max_iter):
         candidates = affordable(model.gradient_test(), settings)
-        allowed = candidates.pull > settings.tol
+        allowed = candidates.kkt_excess > settings.tol
         if rejected:
             allowed &= ~np.isin(candidates.unit, list(rejected))
         if stopped:
@@ -261,7 +259,7 @@ def _try(model: Growable, chosen: Candidates, settings: Settings, monitor: Monit
     """Open units and re-optimise; undo it, and return False, unless that lowers the criterion."""
     saved, before = model.save(), model.objective()
     first = int(chosen.unit[0])
-    feature, pull = model.feature_of(first), float(chosen.pull[0])
+    feature, kkt_excess = model.feature_of(first), float(chosen.kkt_excess[0])
     kind = model.kind_of(first) if isinstance(model, Weighing) else "graft"
     model.free(chosen.unit)
     settings.effort.apply(model, 0.5 * settings.tol, exact=True, growing=True)
@@ -269,10 +267,10 @@ def _try(model: Growable, chosen: Candidates, settings: Settings, monitor: Monit
         model.optimize(0.5 * settings.tol, exact=True)  # one step was not enough to judge by
     model.prune(generous=False)
     if model.objective() < before - settings.min_gain:
-        record_step(monitor, model, kind, feature, pull, _features(model, chosen))
+        record_step(monitor, model, kind, feature, kkt_excess, _features(model, chosen))
         return True
     model.restore(saved)
-    record_step(monitor, model, "undo", feature, pull, _features(model, chosen))
+    record_step(monitor, model, "undo", feature, kkt_excess, _features(model, chosen))
     return False
 
 
@@ -289,7 +287,7 @@ def _choose(model: Growable, candidates: Candidates, settings: Settings, batch: 
     free_of_charge = (candidates.price == 0.0) & (candidates.cost == 0.0)
     if free_of_charge.any() and settings.max_features is None:
         candidates = candidates.take(free_of_charge)
-        return candidates.take(strongest(candidates.pull, np.arange(candidates.unit.size), candidates.unit.size))
+        return candidates.take(strongest(candidates.kkt_excess, np.arange(candidates.unit.size), candidates.unit.size))
     change = expected_change(model, candidates)
     if settings.thrifty:
         change = change / np.maximum(candidates.cost, np.finfo(float).tiny)
@@ -304,10 +302,10 @@ def expected_change(model: Growable, candidates: Candidates) -> Array:
     """
     size = model.typical_weight()
     if size is None:
-        size = float(candidates.pull.max(initial=0.0)) or 1.0
-    gain = size * (candidates.pull - candidates.ridge * size)
+        size = float(candidates.kkt_excess.max(initial=0.0)) or 1.0
+    gain = size * (candidates.kkt_excess - candidates.ridge * size)
     # ties, and a size that grew too large for the ridge, fall back to the plain gradient test
-    return np.asarray(candidates.price - np.maximum(gain, 1e-12 * size * candidates.pull))
+    return np.asarray(candidates.price - np.maximum(gain, 1e-12 * size * candidates.kkt_excess))
 
 
 def affordable(candidates: Candidates, settings: Settings) -> Candidates:

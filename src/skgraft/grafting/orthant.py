@@ -12,9 +12,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.criterion.penalties import Penalty
-
-Array = NDArray[np.float64]
+from skgraft.arrays import Array
+from skgraft.criterion import Penalty
 
 MEMORY = 10
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skgraft.criterion.losses import Curvature, Loss
-
-Array = NDArray[np.float64]
+from skgraft.arrays import Array
+from skgraft.criterion import Curvature, Loss
 
 START_DAMPING = 1e-4
 

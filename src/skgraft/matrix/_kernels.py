@@ -4,38 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skgraft.matrix.compiled import njit
-
-FAST = {"reassoc", "contract", "arcp", "nsz"}  # sums may be reordered; NaN and inf keep their meaning
-ONE, TWO, THREE, FOUR = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
-
-
-# Unsigned indices spare the test for negative ones, and four sums the wait for each other: together twice as fast.  Not
-# allowed to reorder, because short sums over scattered rows are slower in vectors.
-@njit(cache=True, nogil=True)
-def column_dot(data, rows, first, last, z):
-    """Return Σ_i data[i] z[rows[i]] over the cells of a column."""
-    a = b = c = d = 0.0
-    i = first
-    while i + THREE < last:
-        a += data[i] * z[np.uintp(rows[i])]
-        b += data[i + ONE] * z[np.uintp(rows[i + ONE])]
-        c += data[i + TWO] * z[np.uintp(rows[i + TWO])]
-        d += data[i + THREE] * z[np.uintp(rows[i + THREE])]
-        i += FOUR
-    while i < last:
-        a += data[i] * z[np.uintp(rows[i])]
-        i += ONE
-    return (a + b) + (c + d)
-
-
-@njit(cache=True, nogil=True)
-def column_add(data, rows, first, last, d, z):
-    """Add d times a column to z."""
-    i = first
-    while i < last:
-        z[np.uintp(rows[i])] += d * data[i]
-        i += ONE
+from skgraft.compiled import FAST, ONE, column_dot, njit
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

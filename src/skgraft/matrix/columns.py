@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from skgraft.arrays import Array
 from skgraft.matrix.dense import DenseColumns
 from skgraft.matrix.sparse import SparseColumns
-
-Array = NDArray[np.float64]
 
 
 class Columns(Protocol):
@@ -40,7 +39,7 @@ class Columns(Protocol):
         """Return the same for some columns only."""
 
     @property
-    def picks(self) -> float:
+    def column_access_cost(self) -> float:
         """How many times dearer a column alone is than a column among all."""
 
     def squares(self, weight: Array) -> Array:

@@ -8,10 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from skgraft.arrays import Array, Index
 from skgraft.matrix.threads import share_columns
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 BLOCK_CELLS = 1 << 19  # cells of a temporary block of columns: 4 MiB
 OFFSET = 1e4  # mean/standard deviation beyond which X'r - mean·Σr would lose digits
@@ -80,7 +78,7 @@ class DenseColumns:
         return g
 
     @property
-    def picks(self) -> float:
+    def column_access_cost(self) -> float:
         """How many times dearer a column alone is than a column among all."""
         return 1.0 if self.X.flags.f_contiguous else 16.0
 

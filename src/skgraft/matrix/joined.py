@@ -6,14 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from skgraft.arrays import Array, Index
 from skgraft.matrix.dense import DenseBlock, DenseColumns
 from skgraft.matrix.sparse import SparseBlock, SparseColumns
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 class JoinedColumns:
@@ -65,9 +62,9 @@ class JoinedColumns:
         return g
 
     @property
-    def picks(self) -> float:
+    def column_access_cost(self) -> float:
         """How many times dearer a column alone is than a column among all."""
-        return max(part.picks for part in self.parts)
+        return max(part.column_access_cost for part in self.parts)
 
     def squares(self, weight: Array) -> Array:
         """Return the weighted sum of squares of every standardised column."""

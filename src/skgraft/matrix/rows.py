@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-Array = NDArray[np.float64]
+from skgraft.arrays import Array, Index
+
 Bits = NDArray[np.uint64]
-Index = NDArray[np.intp]
 
 MOST_CELLS = 10**7  # beyond it hashing and gathering rows cost more than their last digits are worth
 CELLS_AT_ONCE = 2**15

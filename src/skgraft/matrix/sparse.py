@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from skgraft.arrays import Array, Index
 from skgraft.matrix.dense import OFFSET, SAFE_SQUARES, TOO_LARGE
 from skgraft.matrix.threads import share_columns
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 BLOCK_STORED = 1 << 20  # stored cells treated at a time where temporaries are needed
 COMPILED_STORED = 50_000  # below this many stored cells SciPy serves without a compiler
@@ -78,7 +76,7 @@ class SparseColumns:
         return g
 
     @property
-    def picks(self) -> float:
+    def column_access_cost(self) -> float:
         """How many times dearer a column alone is than a column among all."""
         return 1.0 if self.X.format == "csc" else np.inf
 

@@ -20,7 +20,7 @@ LEAST_WORK = 200_000
 SMALLEST = 1 / 24  # of a thread's share: pieces become smaller so that all threads are done at about the same time
 
 
-class Crew:
+class ThreadPool:
     """The caller's own thread, and others that help it, if any."""
 
     def __init__(self, executor: ThreadPoolExecutor | None, size: int) -> None:
@@ -65,7 +65,7 @@ def _pieces(n: int, unit: int, size: int) -> list[tuple[int, int]]:
     return pieces
 
 
-ALONE = Crew(None, 1)
+ALONE = ThreadPool(None, 1)
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -87,22 +87,22 @@ def n_threads(n_jobs: int | None) -> int:
 
 
 @contextmanager
-def crew(size: int) -> Iterator[Crew]:
+def workers(size: int) -> Iterator[ThreadPool]:
     """Give so many threads for the time of a fit."""
     if size == 1:
         yield ALONE
         return
     with ThreadPoolExecutor(size - 1) as executor:
-        yield Crew(executor, size)
+        yield ThreadPool(executor, size)
 
 
-_AT_WORK: ContextVar[Crew] = ContextVar("crew", default=ALONE)
+_AT_WORK: ContextVar[ThreadPool] = ContextVar("workers", default=ALONE)
 
 
 @contextmanager
-def at_work(size: int) -> Iterator[Crew]:
+def at_work(size: int) -> Iterator[ThreadPool]:
     """Let passes over X share out their columns to so many threads; see `share_columns`."""
-    with crew(size) as threads:
+    with workers(size) as threads:
         before = _AT_WORK.set(threads)
         try:
             yield threads

@@ -5,10 +5,25 @@ from __future__ import annotations
 from skgraft.prices.resolve import (
     Bags,
     Prices,
+    is_mask,
+    list_entries,
+    named_entries,
+    read_numbers,
     resolve_features,
     resolve_penalty_weights,
     resolve_prices,
     within_limits,
 )
 
-__all__ = ["Bags", "Prices", "resolve_features", "resolve_penalty_weights", "resolve_prices", "within_limits"]
+__all__ = [
+    "Bags",
+    "Prices",
+    "is_mask",
+    "list_entries",
+    "named_entries",
+    "read_numbers",
+    "resolve_features",
+    "resolve_penalty_weights",
+    "resolve_prices",
+    "within_limits",
+]

@@ -293,11 +293,11 @@ class _Columns:
             return np.empty(0, dtype=np.intp)
         if isinstance(which, (str, numbers.Integral)):
             return np.array([self.find(which, parameter)], dtype=np.intp)
-        by_name = _named_entries(which)
-        if by_name is not None and self.names is not None and _is_mask(list(by_name.values())):
+        by_name = named_entries(which)
+        if by_name is not None and self.names is not None and is_mask(list(by_name.values())):
             which = [name for name, is_in in by_name.items() if is_in]
-        entries = list(which) if isinstance(which, AbstractSet) else _entries(which, parameter)
-        if _is_mask(entries):
+        entries = list(which) if isinstance(which, AbstractSet) else list_entries(which, parameter)
+        if is_mask(entries):
             _require_length(len(entries), self.n, f"The mask {parameter}")
             return np.flatnonzero(entries)
         return np.array(sorted({self.find(entry, parameter) for entry in entries}), dtype=np.intp)
@@ -372,7 +372,7 @@ def resolve_bags(groups: UserValue, n_features: int, names: Names) -> Bags:
 
 
 def _labels_by_column(groups: UserValue, columns: _Columns) -> list[Hashable]:
-    by_name = _named_entries(groups)
+    by_name = named_entries(groups)
     if by_name is not None:
         label_of = {columns.find(name, "groups"): label for name, label in by_name.items()}
         for feature in range(columns.n):
@@ -380,7 +380,7 @@ def _labels_by_column(groups: UserValue, columns: _Columns) -> list[Hashable]:
                 message = f"groups has no label for the feature {columns.labels[feature]!r}."
                 raise ValueError(message)
         return [label_of[feature] for feature in range(columns.n)]
-    labels = _entries(groups, "groups")
+    labels = list_entries(groups, "groups")
     _require_length(len(labels), columns.n, "groups")
     return labels
 
@@ -466,12 +466,12 @@ def resolve_costs(feature_costs: UserValue, bags: Bags, n_features: int, names: 
     if feature_costs is None:
         return np.ones(bags.n_bags)
     columns = _Columns(n_features, names)
-    by_name = _named_entries(feature_costs)
+    by_name = named_entries(feature_costs)
     if by_name is not None:
         return _costs_by_name(by_name, bags, columns)
-    entries = _entries(feature_costs, "feature_costs")
+    entries = list_entries(feature_costs, "feature_costs")
     if len(entries) == bags.n_bags:
-        return _numbers(entries, bags.labels, "feature_costs")
+        return read_numbers(entries, bags.labels, "feature_costs")
     if bags.is_trivial:
         _require_length(len(entries), n_features, "feature_costs")
     if len(entries) != n_features:
@@ -480,7 +480,7 @@ def resolve_costs(feature_costs: UserValue, bags: Bags, n_features: int, names: 
             "features: give one price per bag or one per feature."
         )
         raise ValueError(message)
-    return _costs_by_feature(_numbers(entries, columns.labels, "feature_costs"), bags)
+    return _costs_by_feature(read_numbers(entries, columns.labels, "feature_costs"), bags)
 
 
 def _costs_by_name(by_name: Mapping[Hashable, UserValue], bags: Bags, columns: _Columns) -> NDArray[np.float64]:
@@ -490,7 +490,7 @@ def _costs_by_name(by_name: Mapping[Hashable, UserValue], bags: Bags, columns: _
     numbered = [_bag_called(name, labelled, bags, columns) for name in by_name]
     _require_distinct(numbered, list(by_name), "feature_costs")
     cost = np.ones(bags.n_bags)
-    cost[numbered] = _numbers(list(by_name.values()), list(by_name), "feature_costs")
+    cost[numbered] = read_numbers(list(by_name.values()), list(by_name), "feature_costs")
     return cost
 
 
@@ -558,22 +558,22 @@ def resolve_penalty_weights(penalty_weights: UserValue, n_features: int, names: 
     if penalty_weights is None:
         return np.ones(n_features)
     columns = _Columns(n_features, names)
-    by_name = _named_entries(penalty_weights)
+    by_name = named_entries(penalty_weights)
     if by_name is None:
-        entries = _entries(penalty_weights, "penalty_weights")
+        entries = list_entries(penalty_weights, "penalty_weights")
         _require_length(len(entries), n_features, "penalty_weights")
-        return _numbers(entries, columns.labels, "penalty_weights")
+        return read_numbers(entries, columns.labels, "penalty_weights")
     positions = [columns.find(name, "penalty_weights") for name in by_name]
     _require_distinct(positions, list(by_name), "penalty_weights")
     weights = np.ones(n_features)
-    weights[positions] = _numbers(list(by_name.values()), list(by_name), "penalty_weights")
+    weights[positions] = read_numbers(list(by_name.values()), list(by_name), "penalty_weights")
     return weights
 
 
 # --- values and messages ---
 
 
-def _entries(values: UserValue, parameter: str) -> list[Any]:
+def list_entries(values: UserValue, parameter: str) -> list[Any]:
     """List the entries of an array-like as plain Python values."""
     if isinstance(values, (list, tuple)):
         # Not by way of an array, in which tuples become rows and mixed entries become strings.
@@ -586,7 +586,7 @@ def _entries(values: UserValue, parameter: str) -> list[Any]:
     return plain
 
 
-def _named_entries(values: UserValue) -> Mapping[Hashable, Any] | None:
+def named_entries(values: UserValue) -> Mapping[Hashable, Any] | None:
     """Return a mapping, or a pandas Series that is indexed by names, as a mapping."""
     if isinstance(values, Mapping):
         return values
@@ -597,11 +597,11 @@ def _named_entries(values: UserValue) -> Mapping[Hashable, Any] | None:
     return dict(zip(names, values.to_list(), strict=True)) if is_named else None
 
 
-def _is_mask(entries: Sequence[Any]) -> bool:
+def is_mask(entries: Sequence[Any]) -> bool:
     return len(entries) > 0 and all(isinstance(entry, bool) for entry in entries)
 
 
-def _numbers(values: Sequence[Any], labels: Sequence[Hashable], parameter: str) -> NDArray[np.float64]:
+def read_numbers(values: Sequence[Any], labels: Sequence[Hashable], parameter: str) -> NDArray[np.float64]:
     """Read finite numbers that are not negative."""
     for value, label in zip(values, labels, strict=True):
         is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from skgraft.tables.table import read_training, sample_weights
-
-Array = NDArray[np.float64]
+from skgraft.arrays import Array
+from skgraft.tables import read_training, sample_weights
 
 CELLS = 1 << 21  # cells of X treated at a time
 

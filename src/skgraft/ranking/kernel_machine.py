@@ -6,19 +6,15 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skgraft.estimator.linear_selector import LinearSelectingClassifier
+from skgraft.arrays import Array, Index
+from skgraft.estimator import LinearSelectingClassifier
 from skgraft.matrix import DenseColumns, SparseColumns
 from skgraft.ranking.kernels import Kernel, gram, make_kernel
-from skgraft.svm.design import Design
-from skgraft.svm.dual import Bands, solve_bands
-from skgraft.tables.table import read_new
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from skgraft.svm import Bands, Design, solve_bands
+from skgraft.tables import read_new
 
 KERNEL_CONSTRAINTS: dict[str, Any] = {
     "kernel": [StrOptions({"linear", "poly", "rbf"})],
@@ -44,7 +40,7 @@ class KernelSelectingClassifier(LinearSelectingClassifier):
         total = float(design.squares().sum()) / design.n_rows
         return make_kernel(self.kernel, self.degree, self.gamma, self.coef0, total)
 
-    def _signs(self, codes: Indices) -> list[Array]:
+    def _signs(self, codes: Index) -> list[Array]:
         """Return the classes of each machine as -1 and 1."""
         positive = [1] if self.classes_.size == 2 else range(self.classes_.size)
         return [np.where(codes == k, 1.0, -1.0) for k in positive]

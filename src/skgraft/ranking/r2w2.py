@@ -10,16 +10,13 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skgraft.criterion import Certificate
+from skgraft.estimator import store_parameters
 from skgraft.matrix import DenseColumns, SparseColumns
 from skgraft.ranking.elimination import default_number, violation_left
 from skgraft.ranking.kernel_machine import KERNEL_CONSTRAINTS, KernelSelectingClassifier
 from skgraft.ranking.radius_margin import Descent, descend
-from skgraft.run import Monitor, warn_user
-from skgraft.run.history import History
-from skgraft.run.threads import threads
-from skgraft.svm.design import Design, make_design
-from skgraft.svm.dual import Bands, class_bands
-from skgraft.svm.machines import IndependentMachines, InseparableError, softened
+from skgraft.run import History, Monitor, threads, warn_user
+from skgraft.svm import Bands, Design, IndependentMachines, InseparableError, class_bands, make_design, softened
 
 
 class R2W2Selector(KernelSelectingClassifier):
@@ -146,19 +143,7 @@ class R2W2Selector(KernelSelectingClassifier):
         verbose: int = 0,
         callback: Any = None,
     ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.halving = halving
-        self.standardize = standardize
-        self.class_weight = class_weight
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.callback = callback
+        store_parameters(self, locals())
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> R2W2Selector:

@@ -12,18 +12,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from skgraft.arrays import Array, Index
 from skgraft.ranking.kernels import Kernel, gram
 from skgraft.ranking.sphere import RowSphere, smallest_sphere
 from skgraft.run import Monitor
-from skgraft.svm.design import Design
-from skgraft.svm.dual import Bands, initial_state, solve_bands
-from skgraft.svm.machines import INSEPARABLE, IndependentMachines, InseparableError, prefers_primal
+from skgraft.svm import (
+    INSEPARABLE,
+    Bands,
+    Design,
+    IndependentMachines,
+    InseparableError,
+    initial_state,
+    prefers_primal,
+    solve_bands,
+)
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 KernelOf = Callable[[Design], Kernel | None]
 
 LEAST = float(np.log(1e-3))  # bound of log σ; a descent alone does not reach zero, halving does
@@ -42,7 +47,7 @@ FALLS = 1e-9  # share by which an exchange must lower the bound
 class Descent:
     """The features left with their log scales, the bound of the last descent, and whether they still separate."""
 
-    alive: Indices
+    alive: Index
     log_scale: Array
     bound: float
     separates: bool = True
@@ -111,7 +116,7 @@ class RadiusMargin:
                 self(np.zeros(self._design.n_features))
         return not hard or self.violation <= INSEPARABLE
 
-    def pull(self, others: Design) -> Array:
+    def kkt_excess(self, others: Design) -> Array:
         """Return how fast W² would fall, for the machines last solved, if each of other features came in."""
         if self._kernel is None:
             return np.asarray((others.weights(np.stack(self._betas, axis=1)) ** 2).sum(axis=1))
@@ -262,7 +267,7 @@ def _halvings(design: Design, task: _Task, n_wanted: int, monitor: Monitor, *, h
             return Descent(design.features, log_scale, value, task.bound(design).separates())
 
 
-def _separating(design: Design, task: _Task, order: Indices, least: int) -> int:
+def _separating(design: Design, task: _Task, order: Index, least: int) -> int:
     """Return how many features are to be kept: ``least``, or so many more that they separate the classes."""
     n_left = least
     while n_left < design.n_features:
@@ -286,7 +291,7 @@ def _exchange(design: Design, task: _Task, found: Descent, value: float, monitor
             bound = task.bound(design.keep(rest))
             bound(np.zeros(rest.size))
             outside = np.setdiff1d(every, alive)
-            wishes = bound.pull(design)[outside]
+            wishes = bound.kkt_excess(design)[outside]
             for j in outside[np.argsort(-wishes, kind="stable")[:TRIALS]].tolist():
                 new = np.sort(np.append(rest, j))
                 lower = task.value(design.keep(new))

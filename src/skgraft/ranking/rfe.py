@@ -10,17 +10,13 @@ from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
+from skgraft.arrays import Array
 from skgraft.criterion import Certificate
+from skgraft.estimator import store_parameters
 from skgraft.ranking.elimination import Elimination, default_number, eliminate, violation_left
 from skgraft.ranking.kernel_machine import KERNEL_CONSTRAINTS, KernelSelectingClassifier
-from skgraft.run import Monitor, warn_user
-from skgraft.run.history import History
-from skgraft.run.threads import threads
-from skgraft.svm.design import make_design
-from skgraft.svm.dual import Bands, class_bands
-from skgraft.svm.machines import InseparableError, softened
-
-Array = NDArray[np.float64]
+from skgraft.run import History, Monitor, threads, warn_user
+from skgraft.svm import Bands, InseparableError, class_bands, make_design, softened
 
 EXACT = 1e-3  # machines are solved to this part of ``tol``: small weights are compared with each other
 
@@ -157,20 +153,7 @@ class RFESelector(KernelSelectingClassifier):
         verbose: int = 0,
         callback: Any = None,
     ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.step = step
-        self.C = C
-        self.loss = loss
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.standardize = standardize
-        self.class_weight = class_weight
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.callback = callback
+        store_parameters(self, locals())
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RFESelector:

@@ -13,11 +13,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 
-from skgraft.svm.dual import Swaps
-from skgraft.svm.machines import gram_of
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from skgraft.arrays import Array, Mask
+from skgraft.svm import Swaps, gram_of
 
 JITTER = 1e-8
 PIVOTS = 10  # near the answer few are needed, far from it they are not what helps

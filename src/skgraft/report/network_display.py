@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from skgraft.arrays import Array
 
 THINNEST, THICKEST = 0.3, 4.0  # lines, in points
 POSITIVE, NEGATIVE = "#1f77b4", "#d62728"

@@ -14,7 +14,7 @@ from functools import cache
 from threading import Lock
 from typing import Any, NamedTuple
 
-from skgraft.matrix.threads import Crew, at_work, n_threads
+from skgraft.matrix import ThreadPool, at_work, n_threads
 
 __all__ = ["threads"]
 
@@ -22,7 +22,7 @@ SMALL_CELLS = 2_000_000  # of X: below, products are so small that threads wait 
 
 
 @contextmanager
-def threads(n_jobs: int | None, X: Any = None) -> Iterator[Crew]:
+def threads(n_jobs: int | None, X: Any = None) -> Iterator[ThreadPool]:
     """Keep a fit, linear algebra and passes over X, within ``n_jobs`` threads.
 
     Parameters
@@ -34,12 +34,12 @@ def threads(n_jobs: int | None, X: Any = None) -> Iterator[Crew]:
 
     Yields
     ------
-    Crew
+    ThreadPool
         The threads that share out passes over X.
     """
     limit = n_threads(n_jobs)
-    with _LIMITS.within(limit if _is_large(X) else 1), at_work(limit) as crew:
-        yield crew
+    with _LIMITS.within(limit if _is_large(X) else 1), at_work(limit) as workers:
+        yield workers
 
 
 def _is_large(X: Any) -> bool:

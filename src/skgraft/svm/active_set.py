@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from skgraft.arrays import Array
+
 if TYPE_CHECKING:
     from skgraft.svm.dual import Bands, State
 
-Array = NDArray[np.float64]
 
 STEPS_PER_ROW = 5
 

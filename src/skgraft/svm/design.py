@@ -14,12 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from skgraft.matrix import DenseColumns, SparseColumns
-from skgraft.matrix.dense import COMPILED_CELLS
+from skgraft.arrays import Array, Index
+from skgraft.matrix import COMPILED_CELLS, DenseColumns, SparseColumns
 from skgraft.svm.dual import load_kernels
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 BLOCK_CELLS = 1 << 17  # cells of a Gram matrix treated at a time: the scaled copy stays in the cache
 CELLS = 1 << 21  # cells of a block that is standardised at a time
@@ -34,7 +31,7 @@ class DenseDesign:
 
     is_sparse = False
 
-    def __init__(self, rows: Array, features: Indices) -> None:
+    def __init__(self, rows: Array, features: Index) -> None:
         self.rows = rows
         self.features = features
         self.n_features, self.n_rows = rows.shape
@@ -100,7 +97,7 @@ class DenseDesign:
         """Return X as an array with one sample a row."""
         return np.ascontiguousarray(self.rows.T)
 
-    def take(self, positions: Indices) -> Array:
+    def take(self, positions: Index) -> Array:
         """Return some features, one a row."""
         return self.rows[positions]
 
@@ -112,7 +109,7 @@ class DenseDesign:
 class StoredDesign(DenseDesign):
     """Features that stay in X and are standardised a block at a time; a copy is made once few are left."""
 
-    def __init__(self, columns: DenseColumns, features: Indices) -> None:
+    def __init__(self, columns: DenseColumns, features: Index) -> None:
         self._columns = columns
         self.features = features
         self.n_features, self.n_rows = features.size, columns.n_rows
@@ -140,7 +137,7 @@ class StoredDesign(DenseDesign):
             block[:, columns.constant[at]] = 0.0
             yield part, block
 
-    def take(self, positions: Indices) -> Array:
+    def take(self, positions: Index) -> Array:
         """Return some features, one a row."""
         return self._columns.take(self.features[positions])
 
@@ -194,7 +191,7 @@ class StoredRows:
     It knows the products ``rows @ v`` and ``rows.T @ beta`` with vectors, and gives rows as arrays.
     """
 
-    def __init__(self, columns: DenseColumns, features: Indices) -> None:
+    def __init__(self, columns: DenseColumns, features: Index) -> None:
         self._columns = columns
         every = features.size == columns.n_columns
         self._features: Any = slice(None) if every else features
@@ -256,7 +253,7 @@ class SparseDesign:
 
     is_sparse = True
 
-    def __init__(self, X: Any, features: Indices, shift: Array | None = None) -> None:
+    def __init__(self, X: Any, features: Index, shift: Array | None = None) -> None:
         self.X = X
         self.features = features
         self.n_rows, self.n_features = X.shape
@@ -332,7 +329,7 @@ def rounds_design(columns: DenseColumns | SparseColumns) -> Design:
     return make_design(columns)
 
 
-def first_of_each(design: Design, price: Array | None = None, bag: Indices | None = None) -> NDArray[np.bool_]:
+def first_of_each(design: Design, price: Array | None = None, bag: Index | None = None) -> NDArray[np.bool_]:
     """Say which features are not copies, up to a sign, of one that costs less, or of an earlier one at its price.
 
     Copies would keep equal weights for ever, and the zero-norm wants one of them.  Columns are compared by their

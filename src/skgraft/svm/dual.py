@@ -28,7 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-Array = NDArray[np.float64]
+from skgraft.arrays import Array
+
 State = NDArray[np.int8]
 
 #: Ridge added for the sake of Cholesky's method, as part of the mean diagonal.  Its effect is taken out again.

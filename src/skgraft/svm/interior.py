@@ -1,6 +1,6 @@
 """The linear program of a machine with an l1 norm by an interior-point method, its features coming in on the way.
 
-In the notation of :mod:`skgraft.svm.master`, with w = w⁺ - w⁻ and all of w⁺, w⁻, ξ, s, a and the slacks of their
+In the notation of :mod:`skgraft.svm.dual_lp`, with w = w⁺ - w⁻ and all of w⁺, w⁻, ξ, s, a and the slacks of their
 bounds positive, the conditions are ::
 
     rows'w + balance'b + ξ - s = need                 primal
@@ -18,12 +18,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dsyrk
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from skgraft.arrays import Array, Index
 
 STEPS = 60
 ENOUGH = 1e-8  # relative difference of the two criteria at the end
@@ -87,7 +85,7 @@ def solve_inside(
     gradient : callable
         Returns rows @ a of all features.
     need, price, cost, balance
-        The program, see :class:`~skgraft.svm.master.Master`.
+        The program, see :class:`~skgraft.svm.dual_lp.DualLP`.
     first : ndarray
         The gradient of the machine without features, which says where to begin.
     """

@@ -8,9 +8,9 @@ e_c - e_k, it minimises ½ α'(K_ij <E_ik, E_jl> + R)α - Σα under E'α = 0, o
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from skgraft.arrays import Array, Index, Mask
 from skgraft.svm.design import Design
 from skgraft.svm.dual import JITTER, JITTER_LIMIT, SIGN, Swaps, class_bands, solve_bands
 from skgraft.svm.joint_primal import JointPrimal
@@ -23,10 +23,6 @@ from skgraft.svm.machines import (
     half_squares,
     slack_loss,
 )
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 PIVOTS = 60
 CORRECTIONS = 12
@@ -49,7 +45,7 @@ class JointMachine:
 
     power = 2
 
-    def __init__(self, codes: Indices, n_classes: int, ridge: Array) -> None:
+    def __init__(self, codes: Index, n_classes: int, ridge: Array) -> None:
         self._codes, self._n_classes, self._row_ridge = codes, n_classes, ridge
         others = np.tile(np.arange(n_classes), (codes.size, 1))
         self._other = others[others != codes[:, None]]
@@ -189,7 +185,7 @@ class JointMachine:
             free = free ^ chosen
         return self._active_set(K, need, ridge, tol)
 
-    def _partition(self, K: Array, free: Indices, need: Array, ridge: Array) -> tuple[Array, Array]:
+    def _partition(self, K: Array, free: Index, need: Array, ridge: Array) -> tuple[Array, Array]:
         """Return α and b that meet the free constraints with equality, E'α = 0."""
         alpha = np.zeros(self._row.size)
         if not free.size:

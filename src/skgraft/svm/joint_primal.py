@@ -9,13 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from skgraft.arrays import Array, Index
 from skgraft.svm.design import Design
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 NEWTON_STEPS = 100
 HALVINGS = 40
@@ -48,7 +45,7 @@ class _Point:
 class JointPrimal:
     """Newton's method on all classes at once."""
 
-    def __init__(self, codes: Indices, n_classes: int, ridge: Array) -> None:
+    def __init__(self, codes: Index, n_classes: int, ridge: Array) -> None:
         self._codes, self._n_classes = codes, n_classes
         self._rows = np.arange(codes.size)
         others = np.ones((codes.size, n_classes), dtype=bool)

@@ -14,12 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from skgraft.arrays import Array, Mask
 from skgraft.svm.design import Design
 from skgraft.svm.dual import Bands, DualSolution, State, initial_state, solve_bands
 from skgraft.svm.primal import Primal
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 #: A slack beyond this in a machine that allows none proves that nothing separates: slacks of inseparable data have
 #: a weighted mean of one at least.
@@ -52,7 +50,7 @@ class MachineSolution:
     loss: float
 
 
-class Machine(Protocol):
+class SVMProblem(Protocol):
     """What the rounds ask of a machine."""
 
     power: int  #: p of the norm 1/p Σ |w|^p that it minimises
@@ -76,7 +74,7 @@ class Machine(Protocol):
     def norm_of(self, weights: Array) -> float:
         """Return what weights cost on features at their own scale."""
 
-    def afresh(self, *, softened: float = 0.0) -> Machine:
+    def afresh(self, *, softened: float = 0.0) -> SVMProblem:
         """Return the machine at its start; ``softened`` is a ridge where there is none."""
 
 

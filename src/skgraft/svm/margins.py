@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from skgraft.arrays import Array, Index
 
 
 @dataclass(frozen=True, eq=False)

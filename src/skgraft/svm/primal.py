@@ -26,9 +26,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from skgraft.arrays import Array
 from skgraft.svm.dual import Bands
-
-Array = NDArray[np.float64]
 
 NEWTON_STEPS = 100
 HALVINGS = 40

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from skgraft.prices.resolve import resolve_features
-from skgraft.tables.table import UserData, _column_names, _frame_reader, _is_a, _is_missing, _native
+from skgraft.prices import resolve_features
+from skgraft.tables.table import UserData, _column_names, _frame_reader, _is_a, _is_missing, native_table
 
 __all__ = ["CategoryCoder", "find_categories"]
 
@@ -44,7 +44,7 @@ class CategoryCoder:
         X
             The same rows, with numbers in place of labels; X itself if it has no labels.
         """
-        X = _native(X, "X")
+        X = native_table(X, "X")
         if not self.labels or len(np.shape(X)) != 2 or np.shape(X)[1] != self.is_categorical.size:
             return X  # a wrong number of columns is for scikit-learn to complain about
         if _frame_reader(X) is None:
@@ -108,7 +108,7 @@ def find_categories(X: UserData, categorical_features: UserData) -> CategoryCode
     >>> coder.code(X)["colour"].tolist()
     [1.0, 0.0, 1.0]
     """
-    X = _native(X, "X")
+    X = native_table(X, "X")
     is_frame = _frame_reader(X) is not None
     shape = X.shape if hasattr(X, "shape") else np.shape(np.asarray(X, dtype=object))
     n_features = int(shape[1]) if len(shape) == 2 else 0

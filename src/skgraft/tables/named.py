@@ -15,8 +15,8 @@ from skgraft.tables.table import (
     UserData,
     _column_names,
     _frame_reader,
-    _native,
     _read_features,
+    native_table,
     read_new,
     read_table,
 )
@@ -36,7 +36,7 @@ def named_columns(X: UserData) -> list[str] | None:
     >>> named_columns(pd.DataFrame({"height": [1.8], "weight": [75]}))
     ['height', 'weight']
     """
-    X = _native(X, "X")
+    X = native_table(X, "X")
     if _frame_reader(X) is None:
         return None
     names = _column_names(X)
@@ -60,7 +60,7 @@ def take_named(X: UserData, names: Iterable[str], needed: str = "") -> UserData:
     ValueError
         If a column is not there, or there are several of its name.
     """
-    X, names = _native(X, "X"), list(names)
+    X, names = native_table(X, "X"), list(names)
     there = _column_names(X)
     known = set(there)
     missing = [repr(name) for name in names if name not in known]

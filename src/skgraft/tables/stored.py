@@ -11,12 +11,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.prices.resolve import resolve_features
+from skgraft.arrays import Index
+from skgraft.prices import resolve_features
 from skgraft.tables.named import named_columns, take_named
 
 __all__ = ["ColumnBlocks", "column_blocks"]
 
-Index = NDArray[np.intp]
 UserData: TypeAlias = Any
 
 

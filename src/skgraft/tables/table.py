@@ -186,6 +186,12 @@ def sample_weights(sample_weight: UserData, X: Features) -> NDArray[np.float64]:
     return np.ascontiguousarray(weights)
 
 
+def weight_shares(weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return weights that sum to one."""
+    weight = weight / weight.max()  # first, since the sum of huge weights may overflow
+    return np.asarray(weight / weight.sum())
+
+
 def _require_usable_weights(weights: NDArray[np.float64]) -> None:
     for wrong, means in ((~np.isfinite(weights), "NaN or infinite"), (weights < 0, "negative")):
         if wrong.any():
@@ -213,7 +219,7 @@ def _read_features(
     allow_nan: bool = False,
     check_finite: bool = True,
 ) -> Features:
-    X = _native(X, "X")
+    X = native_table(X, "X")
     if _frame_reader(X) is not None:
         # Names first: a column that does not belong here should be called unknown, not unreadable.
         validate_data(estimator, X, reset=reset, skip_check_array=True)
@@ -366,7 +372,7 @@ def _is_a(data: object, library: str, *class_names: str) -> bool:
     return isinstance(data, classes)
 
 
-def _native(data: UserData, parameter: str) -> UserData:
+def native_table(data: UserData, parameter: str) -> UserData:
     """Unwrap narwhals, give a pyarrow record batch its table, and refuse what is no table or has no values yet."""
     if isinstance(data, np.ma.MaskedArray):
         message = (
@@ -483,7 +489,7 @@ def _is_pyarrow_number(dtype: UserData) -> bool:
 
 def _plain_array(data: UserData, parameter: str) -> NDArray[Any]:
     """Turn one column, or a few, of any library into an array of its own dtype."""
-    data = _native(data, parameter)
+    data = native_table(data, parameter)
     if isinstance(data, (list, tuple)) and any(map(_is_missing, data)):
         # Among strings NumPy would write NaN as the word "nan", one more class.
         data = np.array(data, dtype=object)
@@ -517,7 +523,7 @@ def _read_target(estimator: BaseEstimator, y: UserData, *, multi_output: bool) -
 
 def _refuse_swapped(X: UserData, y: UserData) -> None:
     """Refuse a column where the table should be, if the table is where the column should be."""
-    if _n_dimensions(_native(X, "X")) == 1 and _n_dimensions(_native(y, "y")) == 2:
+    if _n_dimensions(native_table(X, "X")) == 1 and _n_dimensions(native_table(y, "y")) == 2:
         message = "X is a single column and y a table, as if they were swapped: the features come first, fit(X, y)."
         raise ValueError(message)
 

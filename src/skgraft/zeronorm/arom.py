@@ -10,9 +10,9 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skgraft.criterion import Certificate
-from skgraft.estimator.linear_selector import PRICES, LinearSelectingClassifier, LinearSelector
+from skgraft.estimator import PRICES, LinearSelectingClassifier, LinearSelector, store_parameters
 from skgraft.prices import Prices
-from skgraft.run.threads import threads
+from skgraft.run import threads
 from skgraft.zeronorm.arom_rounds import Columns, class_rounds
 from skgraft.zeronorm.l2_rounds import RoundControls
 from skgraft.zeronorm.rounds import Rounds
@@ -222,24 +222,7 @@ class AROMClassifier(LinearSelectingClassifier, RoundsEstimator):
         verbose: int = 0,
         callback: Any = None,
     ) -> None:
-        self.norm = norm
-        self.n_features_to_select = n_features_to_select
-        self.feature_costs = feature_costs
-        self.groups = groups
-        self.keep = keep
-        self.max_cost = max_cost
-        self.C = C
-        self.errors = errors
-        self.minimise = minimise
-        self.multi_class = multi_class
-        self.retrain = retrain
-        self.standardize = standardize
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.callback = callback
+        store_parameters(self, locals())
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AROMClassifier:

@@ -6,16 +6,15 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 
-from skgraft.run.threads import threads
-from skgraft.tables.table import read_training, require_finite, sample_weights
+from skgraft.arrays import Array
+from skgraft.estimator import store_parameters
+from skgraft.run import threads
+from skgraft.tables import read_training, require_finite, sample_weights
 from skgraft.zeronorm.arom import CONSTRAINTS, RoundsEstimator
 from skgraft.zeronorm.arom_rounds import tube_rounds
-
-Array = NDArray[np.float64]
 
 
 class AROMRegressor(RegressorMixin, RoundsEstimator):
@@ -110,23 +109,7 @@ class AROMRegressor(RegressorMixin, RoundsEstimator):
         verbose: int = 0,
         callback: Any = None,
     ) -> None:
-        self.norm = norm
-        self.n_features_to_select = n_features_to_select
-        self.feature_costs = feature_costs
-        self.groups = groups
-        self.keep = keep
-        self.max_cost = max_cost
-        self.epsilon = epsilon
-        self.C = C
-        self.errors = errors
-        self.minimise = minimise
-        self.retrain = retrain
-        self.standardize = standardize
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.callback = callback
+        store_parameters(self, locals())
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AROMRegressor:

@@ -5,25 +5,31 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skgraft.arrays import Array, Index
 from skgraft.matrix import DenseColumns, SparseColumns
 from skgraft.run import Ending, History
-from skgraft.svm.dual import Bands, class_bands
-from skgraft.svm.joint import JointMachine
-from skgraft.svm.machines import IndependentMachines, InseparableError, Machine
-from skgraft.svm.margins import Margins, all_pairs, one_against_rest, tube
+from skgraft.svm import (
+    Bands,
+    IndependentMachines,
+    InseparableError,
+    JointMachine,
+    Margins,
+    SVMProblem,
+    all_pairs,
+    class_bands,
+    one_against_rest,
+    tube,
+)
 from skgraft.zeronorm.l2_rounds import RoundControls, l2_rounds, retrained
 from skgraft.zeronorm.rounds import Rounds, choose, feature_size, trivial_prices
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 Columns = DenseColumns | SparseColumns
 
 
 def class_rounds(
     columns: Columns,
-    codes: Indices,
+    codes: Index,
     n_classes: int,
     cost: Array,
     *,
@@ -85,11 +91,11 @@ def tube_rounds(
 
 
 def _rounds(
-    columns: Columns, machine: Machine, margins: Margins, cost: Array, norm: str, controls: RoundControls
+    columns: Columns, machine: SVMProblem, margins: Margins, cost: Array, norm: str, controls: RoundControls
 ) -> Rounds:
     """Run rounds with support vector machines, with linear programs, or with these after those."""
 
-    def program() -> Machine:
+    def program() -> SVMProblem:
         from skgraft.zeronorm.l1_rounds import L1Machine  # linear programs are loaded where they are asked for
 
         return L1Machine(margins, cost)
@@ -101,7 +107,7 @@ def _rounds(
     return l2_rounds(columns, machine, controls, later=program if norm == "l2-l1" else None)
 
 
-def _signs(codes: Indices, n_classes: int) -> Array:
+def _signs(codes: Index, n_classes: int) -> Array:
     return np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
 
 
@@ -111,7 +117,7 @@ def _signed(columns: Columns, signs: Array, cost: Array, norm: str, controls: Ro
     return _rounds(columns, machines, one_against_rest(signs > 0.0), cost, norm, controls)
 
 
-def _joint(columns: Columns, codes: Indices, n_classes: int, cost: Array, norm: str, controls: RoundControls) -> Rounds:
+def _joint(columns: Columns, codes: Index, n_classes: int, cost: Array, norm: str, controls: RoundControls) -> Rounds:
     """One machine for all classes (Problem 10)."""
     machine = JointMachine(codes, n_classes, 0.5 / cost)
     return _rounds(columns, machine, all_pairs(codes, n_classes), cost, norm, controls)
@@ -157,7 +163,7 @@ def _relative(run: Rounds) -> Array:
     return size / max(float(size.max(initial=0.0)), np.finfo(float).tiny)
 
 
-def _with_absent_classes(rounds: Rounds, present: Indices, n_classes: int) -> Rounds:
+def _with_absent_classes(rounds: Rounds, present: Index, n_classes: int) -> Rounds:
     """Give classes without rows weights of zero and an intercept below those of the others."""
     weights = np.zeros((n_classes, rounds.weights.shape[1]))
     weights[present] = rounds.weights

@@ -5,19 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from skgraft.arrays import Index
 from skgraft.matrix import DenseColumns, SparseColumns
 from skgraft.prices import Bags, Prices
 from skgraft.run import Controls
-from skgraft.svm.design import DenseDesign, Design, SparseDesign
+from skgraft.svm import DenseDesign, Design, SparseDesign
 from skgraft.zeronorm.column_generation import ProgramFit, fit_program
 from skgraft.zeronorm.l1_rounds import ScaledColumns
 from skgraft.zeronorm.programs import Program
 from skgraft.zeronorm.rounds import ROUNDING, affordable, feature_size
-
-Index = NDArray[np.intp]
 
 
 def within_budget(unit: Program, l1: float, fit: ProgramFit, controls: Controls) -> ProgramFit:

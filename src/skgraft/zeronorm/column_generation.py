@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skgraft.criterion.certificate import GLOBAL, NOT_CONVERGED, Certificate
-from skgraft.grafting.loop import Settings, graft
+from skgraft.arrays import Array
+from skgraft.criterion import GLOBAL, NOT_CONVERGED, Certificate
+from skgraft.grafting import Settings, graft
 from skgraft.run import Controls, Fit, History, Monitor
-from skgraft.svm.machines import InseparableError
+from skgraft.svm import InseparableError
 from skgraft.zeronorm.programs import Program, ProgramModel
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 PRICING = 1e-3  # share of the tolerance to which reduced costs are tested: a program ends exactly
 LEAST_PRICING = 1e-10  # and the share of the largest gradient below which rounding speaks

@@ -6,19 +6,16 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skgraft.criterion.certificate import Certificate
-from skgraft.estimator.linear_selector import PRICES
-from skgraft.run.threads import threads
-from skgraft.svm.machines import InseparableError
+from skgraft.criterion import Certificate
+from skgraft.estimator import PRICES, store_parameters
+from skgraft.run import threads
+from skgraft.svm import InseparableError
 from skgraft.zeronorm.fsv_rounds import fsv_rounds
 from skgraft.zeronorm.l1_svc import ProgramClassifier, class_margins
 from skgraft.zeronorm.l2_rounds import RoundControls
-
-Array = NDArray[np.float64]
 
 
 class FSVClassifier(ProgramClassifier):
@@ -164,23 +161,7 @@ class FSVClassifier(ProgramClassifier):
         verbose: int = 0,
         callback: Any = None,
     ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.feature_costs = feature_costs
-        self.groups = groups
-        self.keep = keep
-        self.max_cost = max_cost
-        self.C = C
-        self.alpha = alpha
-        self.raise_alpha = raise_alpha
-        self.multi_class = multi_class
-        self.retrain = retrain
-        self.standardize = standardize
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.callback = callback
+        store_parameters(self, locals())
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FSVClassifier:

@@ -12,22 +12,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skgraft.arrays import Array, Index
 from skgraft.matrix import DenseColumns, SparseColumns
 from skgraft.run import Controls, Monitor, warn_user
-from skgraft.svm.design import Design
-from skgraft.svm.machines import MachineSolution
-from skgraft.svm.margins import Margins
+from skgraft.svm import Design, MachineSolution, Margins
 from skgraft.zeronorm.budget import design_of
 from skgraft.zeronorm.column_generation import check, grow
 from skgraft.zeronorm.l1_rounds import STEPS, L1Machine
 from skgraft.zeronorm.l2_rounds import RoundControls, unsettled
 from skgraft.zeronorm.programs import Program, ProgramModel
 from skgraft.zeronorm.rounds import Rounds, choose, feature_size, nonzero, trivial_prices
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 SETTLED = 1e-9  # relative fall of the criterion at which rounds have converged
 GROWTH = 1.5  # factor by which α rises

@@ -14,17 +14,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skgraft.criterion.certificate import Certificate
-from skgraft.estimator.linear_selector import LinearSelectingClassifier
+from skgraft.arrays import Array
+from skgraft.criterion import Certificate
+from skgraft.estimator import LinearSelectingClassifier, store_parameters
 from skgraft.run import Monitor, threads, warn_user
-from skgraft.svm.machines import InseparableError
-from skgraft.tables.named import read_selected
-from skgraft.tables.table import require_finite
+from skgraft.svm import InseparableError
+from skgraft.tables import read_selected, require_finite
 from skgraft.zeronorm.kernel_rounds import KernelRounds, Space, Task, run_rounds
 from skgraft.zeronorm.monomials import ABSENT, Monomial, MonomialSpace, count_entries, count_monomials, monomial_names
 from skgraft.zeronorm.span import SpanSpace
-
-Array = NDArray[np.float64]
 
 #: The values of all monomials in all training rows may be this many numbers (a gigabyte) to be kept explicitly.
 LARGEST = 2**27
@@ -171,18 +169,7 @@ class KernelAROMClassifier(LinearSelectingClassifier):
         verbose: int = 0,
         callback: Any = None,
     ) -> None:
-        self.degree = degree
-        self.C = C
-        self.implementation = implementation
-        self.extra_points = extra_points
-        self.standardize = standardize
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
+        store_parameters(self, locals())
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelAROMClassifier:

@@ -8,10 +8,9 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from skgraft.arrays import Array
 from skgraft.run import Ending, History, Monitor
-from skgraft.svm.machines import InseparableError
-
-Array = NDArray[np.float64]
+from skgraft.svm import InseparableError
 
 SOLVED = 1e-4  # violation of the optimality conditions, in margins, up to which a machine counts as solved
 

@@ -7,18 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from skgraft.estimator.values import falling
-from skgraft.grafting.linear.path import GraftPath, PathPoint
+from skgraft.arrays import Array
+from skgraft.estimator import falling
+from skgraft.grafting import GraftPath, PathPoint
 from skgraft.matrix import DenseColumns, SparseColumns
 from skgraft.run import Controls, Monitor, threads
 from skgraft.zeronorm.budget import within_budget
 from skgraft.zeronorm.column_generation import ProgramFit, conclude, grow
 from skgraft.zeronorm.l1_svc import L1SVC
 from skgraft.zeronorm.programs import Program, ProgramModel
-
-Array = NDArray[np.float64]
 
 ABOVE = 1.0 + 1e-6  # at the very value where the first feature comes in, none and one are as good
 NEWTON_STEPS = 50

@@ -21,18 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from skgraft.arrays import Array, Mask
 from skgraft.matrix import DenseBlock, DenseColumns, SparseBlock, SparseColumns
 from skgraft.run import Controls, Monitor
-from skgraft.svm.design import DenseDesign, Design
-from skgraft.svm.machines import InseparableError, MachineSolution
-from skgraft.svm.margins import Margins
+from skgraft.svm import DenseDesign, Design, InseparableError, MachineSolution, Margins
 from skgraft.zeronorm.column_generation import check, grow
 from skgraft.zeronorm.l2_rounds import RoundControls, l2_rounds
 from skgraft.zeronorm.programs import Program, ProgramModel
 from skgraft.zeronorm.rounds import EPSILON, ZERO, Rounds
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 STEPS = 1000  # linear programs of one round
 ROUNDING = 1e-9  # slack up to this share of the margin is a rounding error of the program

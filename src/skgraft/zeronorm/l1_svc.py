@@ -7,22 +7,18 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skgraft.estimator.linear_selector import PRICES, LinearSelectingClassifier
+from skgraft.arrays import Array, Index
+from skgraft.estimator import PRICES, LinearSelectingClassifier, store_parameters
 from skgraft.matrix import DenseColumns, SparseColumns
 from skgraft.prices import Bags, resolve_penalty_weights
 from skgraft.run import Controls, threads
-from skgraft.svm.margins import Margins, all_pairs, one_against_rest
+from skgraft.svm import Margins, all_pairs, one_against_rest
 from skgraft.zeronorm.budget import within_budget
 from skgraft.zeronorm.column_generation import ProgramFit, fit_program
 from skgraft.zeronorm.programs import Program
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-
 
 DECIMALS = 10  # of scores
 
@@ -168,21 +164,7 @@ class L1SVC(ProgramClassifier):
         verbose: int = 0,
         callback: Any = None,
     ) -> None:
-        self.l1 = l1
-        self.multi_class = multi_class
-        self.penalty_weights = penalty_weights
-        self.feature_costs = feature_costs
-        self.groups = groups
-        self.keep = keep
-        self.max_cost = max_cost
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.callback = callback
+        store_parameters(self, locals())
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> L1SVC:

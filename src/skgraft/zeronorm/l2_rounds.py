@@ -31,13 +31,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skgraft.arrays import Array, Index
 from skgraft.matrix import DenseColumns, SparseColumns
 from skgraft.prices import Prices
 from skgraft.run import Controls, Monitor, warn_user
-from skgraft.svm.design import Design, first_of_each, rounds_design
-from skgraft.svm.machines import INSEPARABLE, InseparableError, Machine, MachineSolution, softening
+from skgraft.svm import (
+    INSEPARABLE,
+    Design,
+    InseparableError,
+    MachineSolution,
+    SVMProblem,
+    first_of_each,
+    rounds_design,
+    softening,
+)
 from skgraft.zeronorm.rounds import (
     Rounds,
     bag_size,
@@ -48,9 +56,6 @@ from skgraft.zeronorm.rounds import (
     nonzero,
     trivial_prices,
 )
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 SETTLED = 1e-4  # largest relative change of a size at which rounds have converged
 STABLE = 5  # rounds after which r features that remain the same and hardly move are the answer
@@ -73,7 +78,7 @@ class RoundControls(Controls):
 class _Round:
     """The state after a round."""
 
-    features: Indices
+    features: Index
     size: Array
     solution: MachineSolution
     n_selected: int
@@ -83,9 +88,9 @@ class _Round:
 
 def l2_rounds(
     columns: DenseColumns | SparseColumns,
-    machine: Machine,
+    machine: SVMProblem,
     controls: RoundControls,
-    later: Callable[[], Machine] | None = None,
+    later: Callable[[], SVMProblem] | None = None,
 ) -> Rounds:
     """Run rounds until the features are as few as asked for, or change no more.
 
@@ -93,7 +98,7 @@ def l2_rounds(
     ----------
     columns : DenseColumns or SparseColumns
         Standardised features.
-    machine : Machine
+    machine : SVMProblem
         What a round solves.
     controls : RoundControls
         How rounds are run.
@@ -137,10 +142,10 @@ class _Run:
     def __init__(
         self,
         design: Design,
-        machine: Machine,
+        machine: SVMProblem,
         controls: RoundControls,
         prices: Prices,
-        later: Callable[[], Machine] | None,
+        later: Callable[[], SVMProblem] | None,
     ) -> None:
         self._design = design
         self._controls = controls
@@ -193,7 +198,7 @@ class _Run:
             if controls.rescale_features:
                 self._drop(now)
 
-    def _go_on_with(self, machine: Machine) -> None:
+    def _go_on_with(self, machine: SVMProblem) -> None:
         """Let another machine solve the rounds that follow."""
         self.machine, self._later, self._size_before = machine, None, None
         if self._controls.rescale_errors:
@@ -215,7 +220,7 @@ class _Run:
         self.worst = max(self.worst, solution.violation)
         return self.latest
 
-    def criterion(self, solution: MachineSolution, features: Indices) -> float:
+    def criterion(self, solution: MachineSolution, features: Index) -> float:
         """Return the criterion; with all features at their own scale that is norm and loss."""
         weights, machine = solution.weights, self.machine
         if not self._controls.rescale_features:
@@ -226,7 +231,7 @@ class _Run:
         stretch = 1.0 if self.scales is None else self.scales.stretch
         return log_criterion(size, charge) + (free + solution.loss) / stretch
 
-    def scales_of(self, features: Indices, bag: Array) -> _Scales:
+    def scales_of(self, features: Index, bag: Array) -> _Scales:
         """Return the scales that bags of some sizes have, lengthened to one where slack is allowed."""
         of, p = self.prices.bags.of[features], self.machine.power
         charge = self.prices.charge[of]
@@ -259,7 +264,7 @@ class _Run:
                 self._size_before = self._size_before[alive]
         self.scales = self.scales_of(self._design.features, bag)
 
-    def chosen(self) -> tuple[Indices, Array]:
+    def chosen(self) -> tuple[Index, Array]:
         """Return the features of the answer, largest first, and the sizes of all."""
         assert self.latest is not None  # noqa: S101 -- a round was run
         r, last = self._controls.n_features_to_select, self.latest
@@ -314,7 +319,7 @@ def unsettled(controls: RoundControls) -> str:
 
 
 def retrained(
-    columns: DenseColumns | SparseColumns, machine: Machine, controls: RoundControls, rounds: Rounds
+    columns: DenseColumns | SparseColumns, machine: SVMProblem, controls: RoundControls, rounds: Rounds
 ) -> Rounds:
     """Return the same features with the weights of a fresh machine, on their own scale."""
     full = rounds_design(columns)
@@ -329,12 +334,12 @@ def retrained(
     )
 
 
-def _restricted(last: _Round, alive: Indices) -> Array:
+def _restricted(last: _Round, alive: Index) -> Array:
     return last.solution.weights[:, np.isin(last.features, alive, assume_unique=True)]
 
 
 def _machine_on(
-    design: Design, machine: Machine, squared_scale: Array | None, controls: RoundControls
+    design: Design, machine: SVMProblem, squared_scale: Array | None, controls: RoundControls
 ) -> MachineSolution:
     """Solve the machine afresh on the chosen features; without a margin between the classes, with the least slack."""
     fresh, tol = machine.afresh(), controls.tol

@@ -15,14 +15,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from skgraft.svm.design import DenseDesign, Design, SparseDesign
-from skgraft.svm.dual import class_bands
-from skgraft.svm.machines import IndependentMachines
+from skgraft.arrays import Array, Index
+from skgraft.svm import DenseDesign, Design, IndependentMachines, SparseDesign, class_bands
 from skgraft.zeronorm.kernel_rounds import Solved, Task
 from skgraft.zeronorm.rounds import nonzero
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 ABSENT = -1  # fills the places that a monomial of lower degree leaves
 ACCURACY = 1e-7  # largest violation of the optimality conditions of a machine
@@ -65,7 +61,7 @@ def count_entries(X: Any, degree: int) -> int:
     return max(entries, count_monomials(X.shape[1], degree))
 
 
-def list_monomials(n_features: int, degree: int) -> Indices:
+def list_monomials(n_features: int, degree: int) -> Index:
     """Return the features of each monomial, (n_monomials, degree), lower degrees first and then in lexical order."""
     block = np.arange(n_features)[:, None]
     blocks = [_padded(block, degree)]
@@ -78,13 +74,13 @@ def list_monomials(n_features: int, degree: int) -> Indices:
     return np.concatenate(blocks)
 
 
-def _padded(block: Indices, degree: int) -> Indices:
+def _padded(block: Index, degree: int) -> Index:
     padded = np.full((block.shape[0], degree), ABSENT, dtype=np.intp)
     padded[:, : block.shape[1]] = block
     return padded
 
 
-def multiplicities(monomials: Indices) -> Array:
+def multiplicities(monomials: Index) -> Array:
     """Return the number of ordered tuples that are each monomial: t! over the product of its exponents' factorials."""
     present = monomials != ABSENT
     degrees = present.sum(axis=1)
@@ -133,7 +129,7 @@ def _sparse_values(X: Any, degree: int) -> Any:
     return sp.csr_array(sp.vstack(blocks, format="csr"))
 
 
-def monomial_names(monomials: Indices, features: Sequence[str]) -> list[str]:
+def monomial_names(monomials: Index, features: Sequence[str]) -> list[str]:
     """Return names such as ``x0 x2^2``."""
     names = []
     for row in monomials:
@@ -163,7 +159,7 @@ class MonomialSpace:
         Number of input features.
     """
 
-    monomials: Indices
+    monomials: Index
     design: Design
     multiplicity: Array
     z2: Array
@@ -246,7 +242,7 @@ class MonomialSolver:
     def __init__(self, task: Task) -> None:
         self._task = task
         self._machines = IndependentMachines([class_bands(y, ridge=task.ridge) for y in task.signs])
-        self._alive: Indices | None = None
+        self._alive: Index | None = None
 
     def solve(self, space: MonomialSpace) -> Solved:
         """Solve the machines at the present scales."""
@@ -266,13 +262,13 @@ class MonomialSolver:
 class Polynomial:
     """Scores Σ_m coefficient_km Π_{j in m} x_j."""
 
-    monomials: Indices
+    monomials: Index
     coefficients: Array
 
     def scores(self, X: Any) -> Array:
         """Return the scores of rows, (n_rows, n_outputs); only the columns in use are looked at."""
         used, inverse = np.unique(self.monomials, return_inverse=True)
-        places: Indices = inverse.reshape(self.monomials.shape)
+        places: Index = inverse.reshape(self.monomials.shape)
         first = int(ABSENT in used)  # the column of ones that stands for no factor
         columns: Any = X[:, used[first:]]
         result = np.empty((X.shape[0], self.coefficients.shape[0]))

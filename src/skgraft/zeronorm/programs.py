@@ -23,17 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from skgraft.grafting.effort import SolvedAtOnce
-from skgraft.grafting.loop import Candidates
+from skgraft.arrays import Array, Index
+from skgraft.grafting import Candidates, SolvedAtOnce
 from skgraft.matrix import DenseBlock, SparseBlock
 from skgraft.prices import Bags, Prices
-from skgraft.svm.interior import solve_inside
-from skgraft.svm.margins import Margins
-from skgraft.svm.master import ALONE, USED, Master, Rows
+from skgraft.svm import ALONE, USED, DualLP, Margins, Rows, solve_inside
 from skgraft.zeronorm.rounds import trivial_prices
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 HARD = 1e3  # first price of slack that must vanish, in units of the multipliers
 NEAR = 0.8  # a row stays in the program while its feature's gradient is within this share of its cost
@@ -164,7 +159,7 @@ class _Machine:
         self.margins = margins.take(self.constraints)
         self.touching = {k: self.margins.touching(k) for k in outputs.tolist()}
         balance = self.margins.balance(outputs) if program.intercept else sparse.csr_array((0, self.margins.size))
-        self.master = Master(self.margins.need, price[self.constraints], balance, unit)
+        self.master = DualLP(self.margins.need, price[self.constraints], balance, unit)
         self.units = np.empty(0, np.intp)
         self.stale = True  # whether something changed since the last solution
 
@@ -255,13 +250,13 @@ class ProgramModel(SolvedAtOnce):
     def gradient_test(self) -> Candidates:
         """Return the closed weights, the first of each bag, with how far their reduced cost is below zero."""
         program = self.program
-        pull = np.maximum(program.by_bag(self.gradient()) - program.bag_cost[:, None], 0.0)
+        kkt_excess = np.maximum(program.by_bag(self.gradient()) - program.bag_cost[:, None], 0.0)
         units = self._first[:, None] * self._n_outputs + np.arange(self._n_outputs)
         shut = ~self._open[units]
-        closed, pull = units[shut], pull[shut]
+        closed, kkt_excess = units[shut], kkt_excess[shut]
         nothing = np.broadcast_to(0.0, closed.size)
         one = np.broadcast_to(np.intp(1), closed.size)
-        return Candidates(closed, pull, nothing, nothing, one, nothing)
+        return Candidates(closed, kkt_excess, nothing, nothing, one, nothing)
 
     def open_violation(self) -> float:
         """Return 0: HiGHS solves the open weights to its precision, and the certificate measures them afresh."""
@@ -524,7 +519,7 @@ def _empty_machine(program: Program, price: Array) -> tuple[Array, Array]:
     first = np.zeros(total.size, np.intp)
     first[kind[::-1]] = np.arange(margins.size)[::-1]
     balance = margins.take(first).balance(np.arange(margins.n_outputs))
-    master = Master(margins.need[first], total, balance, float(total.mean()))
+    master = DualLP(margins.need[first], total, balance, float(total.mean()))
     master.solve()
     share = master.variables / np.where(total > 0.0, total, 1.0)
     return master.intercepts, share[kind] * price

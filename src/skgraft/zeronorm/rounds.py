@@ -12,11 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from skgraft.arrays import Array, Index
 from skgraft.prices import Bags, Prices
 from skgraft.run import Ending, History
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 #: A feature is zero once its size is at most this part of the largest.  The threshold defines the zero-norm of
 #: this package: it decides how many features a round leaves, hence which round is the last before a limit.
@@ -60,8 +58,8 @@ class Rounds:
 
     weights: Array
     intercept: Array
-    alive: Indices
-    order: Indices
+    alive: Index
+    order: Index
     history: History
     objective: float
     kkt_violation: float
@@ -80,7 +78,7 @@ def feature_size(weights: Array, power: int = 1) -> Array:
     return weights.sum(axis=0) if power == 1 else np.linalg.norm(weights, axis=0)
 
 
-def bag_size(size: Array, features: Indices, bags: Bags, power: int) -> Array:
+def bag_size(size: Array, features: Index, bags: Bags, power: int) -> Array:
     """Return the size of every bag from those of some features, (Σ_j size_j^p)^(1/p); features not given are zero."""
     if bags.is_trivial:
         total = np.zeros(bags.n_bags)
@@ -96,7 +94,7 @@ def trivial_prices(n_features: int) -> Prices:
     return Prices(bags, np.ones(n_features), np.zeros(n_features, bool))
 
 
-def choose(size: Array, prices: Prices, n_features: int | None = None) -> Indices:
+def choose(size: Array, prices: Prices, n_features: int | None = None) -> Index:
     """Return the features of the answer, the largest first: ``n_features`` exactly, or what the budget allows for.
 
     Parameters
@@ -143,7 +141,7 @@ def nonzero(size: Array) -> NDArray[np.bool_]:
     return size > ZERO * largest if largest > 0.0 else np.zeros(size.shape, dtype=bool)
 
 
-def largest(size: Array, n_features: int) -> Indices:
+def largest(size: Array, n_features: int) -> Index:
     """Return the positions of the ``n_features`` largest, the largest first; the earlier column wins a tie."""
     return np.argsort(-size, kind="stable")[:n_features]
 

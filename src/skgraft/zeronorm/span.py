@@ -28,11 +28,9 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpstrf
 from sklearn.utils import gen_batches
 
-from skgraft.svm.dual import State, solve_dual
+from skgraft.arrays import Array, Index
+from skgraft.svm import State, solve_dual
 from skgraft.zeronorm.kernel_rounds import Solved, Task
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 #: Directions of the span shorter than this part of the longest are rounding and left out of the projection.
 RANK = 1e-12
@@ -77,7 +75,7 @@ class SpanSpace:
 
     rows: Any
     extra: Any
-    basis: Indices
+    basis: Index
     degree: int
     kernel: Array
     lengths: Array
@@ -123,7 +121,7 @@ class SpanSpace:
         result[b[within], a[within]] = values[within]
         return result
 
-    def _squared_scales_times(self, every: Any, a: Indices, b: Indices) -> Array:
+    def _squared_scales_times(self, every: Any, a: Index, b: Index) -> Array:
         """Return (z*z)·φ(p_a*p_b) for pairs of points."""
         n_basis, n_features = self.points.shape
         # Up to degree two the sums over pairs of points are a vector and a matrix, which is less work unless there are
@@ -137,7 +135,7 @@ class SpanSpace:
             values += self._high_degrees(every, a, b, known + 1, step)
         return self.stretch * values
 
-    def _low_degrees(self, every: Any, a: Indices, b: Indices, degree: int, step: int) -> Array:
+    def _low_degrees(self, every: Any, a: Index, b: Index, degree: int, step: int) -> Array:
         """Return the part of degree one and two, from Σ_i c_i u_i and Σ_i c_i u_i u_i', both squared."""
         assert self.coefficients is not None  # noqa: S101 -- asked for after the first round only
         first = sum(_dense(self.points.T @ c) ** 2 for c in self.coefficients)
@@ -151,7 +149,7 @@ class SpanSpace:
                 values[pairs] += np.asarray((products * image).sum(axis=1)).ravel()
         return values
 
-    def _high_degrees(self, every: Any, a: Indices, b: Indices, lowest: int, step: int) -> Array:
+    def _high_degrees(self, every: Any, a: Index, b: Index, lowest: int, step: int) -> Array:
         """Return the part of degree ``lowest`` and above, by kernels."""
         c = self.coefficients
         assert c is not None  # noqa: S101 -- asked for after the first round only
@@ -244,7 +242,7 @@ class SpanSolver:
         return Solved(space.project(beta), intercept, violation, criterion, separated)
 
 
-def independent(kernel: Array) -> Indices:
+def independent(kernel: Array) -> Index:
     """Return points whose span is that of all, ascending: the pivots of Cholesky's method, the longest rest first."""
     _, pivots, rank, _ = dpstrf(kernel, tol=RANK * float(np.diag(kernel).max(initial=0.0)), lower=1)
     return np.sort(pivots[: max(rank, 1)] - 1).astype(np.intp)
@@ -274,7 +272,7 @@ def _inner(A: Any, B: Any) -> Array:
     return _dense(A @ B.T)
 
 
-def _times(A: Any, i: Indices, j: Indices) -> Any:
+def _times(A: Any, i: Index, j: Index) -> Any:
     """Return the products a_i * a_j of rows."""
     return sp.csr_array(A[i].multiply(A[j])) if sp.issparse(A) else A[i] * A[j]
 

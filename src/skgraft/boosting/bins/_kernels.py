@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skgraft.matrix.compiled import njit
+from skgraft.compiled import njit
 
 TILE = 256  # rows
 

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skgraft.boosting.bins.storage import DenseBins, SparseBins
-from skgraft.matrix.threads import Crew
+from skgraft.matrix import ThreadPool
 
 LEAST_ROWS = 20_000  # below it there is nothing to gain
-GLANCE = 2**16  # rows that tell whether it is worth comparing all
+SAMPLE_SIZE = 2**16  # rows that tell whether it is worth comparing all
 MOST_AT_A_GLANCE = 0.9  # of them may differ
 MOST_DIFFERENT = 0.5  # of all rows
 PIECE = 2**14  # rows whose hashes stay in a cache
@@ -36,7 +36,7 @@ class Equal:
         return np.asarray(np.bincount(self.kind, weight, self.firsts.size), np.float64)
 
 
-def find_equal(bins: OneKind, y: NDArray[np.float64], crew: Crew) -> Equal | None:
+def find_equal(bins: OneKind, y: NDArray[np.float64], workers: ThreadPool) -> Equal | None:
     """Look for equal rows; None if most are different.
 
     They are told by hashes of 128 bits: in ten million rows two of all pairs that differ have the same one with a
@@ -48,19 +48,19 @@ def find_equal(bins: OneKind, y: NDArray[np.float64], crew: Crew) -> Equal | Non
         All columns.
     y : ndarray of shape (n_rows,)
         The target.
-    crew : Crew
+    workers : ThreadPool
         Threads.
     """
     n_rows = bins.n_rows
     if n_rows < LEAST_ROWS:
         return None
-    step = max(1, n_rows // GLANCE)
-    if step > 1 and _group(bins, y, step, MOST_AT_A_GLANCE, crew) is None:
+    step = max(1, n_rows // SAMPLE_SIZE)
+    if step > 1 and _group(bins, y, step, MOST_AT_A_GLANCE, workers) is None:
         return None
-    return _group(bins, y, 1, MOST_DIFFERENT, crew)
+    return _group(bins, y, 1, MOST_DIFFERENT, workers)
 
 
-def take_rows(bins: OneKind, rows: NDArray[np.int64], crew: Crew) -> OneKind:
+def take_rows(bins: OneKind, rows: NDArray[np.int64], workers: ThreadPool) -> OneKind:
     """Return the bins of some rows, which ascend."""
     if isinstance(bins, DenseBins):
         cells = bins.bins
@@ -70,7 +70,7 @@ def take_rows(bins: OneKind, rows: NDArray[np.int64], crew: Crew) -> OneKind:
             for f in range(first, last):
                 np.take(cells[f], rows, out=out[f], mode="clip")  # since another mode would copy
 
-        crew.run(take, len(out), 0.2 * out.size)
+        workers.run(take, len(out), 0.2 * out.size)
         return replace(bins, bins=out)
     place = np.full(bins.n_rows, -1, np.int64)
     place[rows] = np.arange(rows.size)
@@ -80,7 +80,7 @@ def take_rows(bins: OneKind, rows: NDArray[np.int64], crew: Crew) -> OneKind:
     return replace(bins, n_rows=rows.size, starts=starts, rows=new[stays].astype(np.uint32), bins=bins.bins[stays])
 
 
-def _group(bins: OneKind, y: NDArray[np.float64], step: int, most: float, crew: Crew) -> Equal | None:
+def _group(bins: OneKind, y: NDArray[np.float64], step: int, most: float, workers: ThreadPool) -> Equal | None:
     """Group every step-th row, if at most such a share of them are different."""
     from skgraft.boosting.bins._kernels import group_rows, hash_dense, hash_sparse, hash_targets
 
@@ -96,7 +96,7 @@ def _group(bins: OneKind, y: NDArray[np.float64], step: int, most: float, crew: 
             for k in range(first, last):
                 hash_dense(cells, step, k * PIECE, min(n, (k + 1) * PIECE), hashes)
 
-        crew.run(add, -(-n // PIECE), 0.2 * n * len(cells))
+        workers.run(add, -(-n // PIECE), 0.2 * n * len(cells))
     kind, firsts = np.empty(n, np.int32), np.empty(int(most * n), np.int64)
     n_kinds = group_rows(hashes, kind, firsts)
     return None if n_kinds < 0 else Equal(firsts[:n_kinds].copy(), kind)

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from skgraft.arrays import Array
 from skgraft.boosting.loops import loops_over_columns
-from skgraft.matrix.threads import Crew
+from skgraft.matrix import ThreadPool
 
-Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 SAMPLE = 200_000  # rows from which edges are found
@@ -230,7 +230,7 @@ def _categories(column: Array, weight: Array | None, max_bins: int) -> Categorie
     return Categories(values, bins, max_bins, shared=True)
 
 
-def sparse_layout(X: Any, weight: Array | None, max_bins: int, crew: Crew) -> Layout:
+def sparse_layout(X: Any, weight: Array | None, max_bins: int, workers: ThreadPool) -> Layout:
     """Find the bins of the columns of a CSC matrix; ``weight`` and ``max_bins`` as in `bin_values`."""
     from skgraft.boosting.bins._kernels import sparse_edges
 
@@ -255,6 +255,6 @@ def sparse_layout(X: Any, weight: Array | None, max_bins: int, crew: Crew) -> La
             sparse_edges(starts, indices, X.data, a, e, weights, n_sampled, max_bins, edges, n_edges[a:e], known[a:e])
             found[a:e] = [edges[f, : n_edges[a + f]].copy() for f in range(e - a)]
 
-    crew.run(find, len(blocks), 100.0 * X.nnz)
+    workers.run(find, len(blocks), 100.0 * X.nnz)
     n_bins = np.where(known, n_edges + 1, 0).astype(np.int32)
     return Layout(joined(found), n_bins, int(n_bins.max(initial=1)))

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from skgraft.arrays import Array
+
 Whole = NDArray[np.int64]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from skgraft.arrays import Array
 from skgraft.boosting.bins.layout import (
     PIECE,
     SAMPLE,
@@ -22,9 +23,7 @@ from skgraft.boosting.bins.layout import (
     sparse_layout,
 )
 from skgraft.boosting.loops import loops_over_columns
-from skgraft.matrix.threads import Crew
-
-Array = NDArray[np.float64]
+from skgraft.matrix import ThreadPool
 
 LAST_BIN = 255  # that of missing values until it is known how many bins there are
 # An entry of a sparse column takes five bytes and about five times the time of a dense cell.
@@ -62,7 +61,7 @@ class DenseBins:
         """Return the bins of one feature."""
         return self.bins[feature]
 
-    def may_split(self, u: NDArray[np.int64], least: float, crew: Crew) -> NDArray[np.bool_]:  # noqa: ARG002
+    def may_split(self, u: NDArray[np.int64], least: float, workers: ThreadPool) -> NDArray[np.bool_]:  # noqa: ARG002
         """Whether each feature has known values."""
         return self.layout.n_bins > 0
 
@@ -90,14 +89,14 @@ class SparseBins:
         out[self.rows[entries]] = self.bins[entries]
         return out
 
-    def may_split(self, u: NDArray[np.int64], least: float, crew: Crew) -> NDArray[np.bool_]:
+    def may_split(self, u: NDArray[np.int64], least: float, workers: ThreadPool) -> NDArray[np.bool_]:
         """Whether the entries of each feature weigh enough for a leaf; one side of every split has only such rows.
 
         ``u`` are the weights of the rows, none if each weighs one.
         """
-        return (self.layout.n_bins > 0) & (self.entry_weights(u, crew, every=False) >= least)
+        return (self.layout.n_bins > 0) & (self.entry_weights(u, workers, every=False) >= least)
 
-    def entry_weights(self, u: NDArray[np.int64], crew: Crew, *, every: bool) -> NDArray[np.int64]:
+    def entry_weights(self, u: NDArray[np.int64], workers: ThreadPool, *, every: bool) -> NDArray[np.int64]:
         """Return what the entries of each column weigh, all or those that are not in the bin of all other rows."""
         from skgraft.boosting.bins._kernels import entry_weights
 
@@ -106,7 +105,7 @@ class SparseBins:
         def add_up(first: int, last: int) -> None:
             entry_weights(self.starts, self.rows, self.bins, self.zero, first, last, u, every, out)
 
-        crew.run(add_up, out.size, 0.3 * self.rows.size)
+        workers.run(add_up, out.size, 0.3 * self.rows.size)
         return out
 
 
@@ -135,11 +134,11 @@ class MixedBins:
         kind = self.sparse if self.is_sparse[feature] else self.dense
         return kind.column(int(self.place[feature]))
 
-    def may_split(self, u: NDArray[np.int64], least: float, crew: Crew) -> NDArray[np.bool_]:
+    def may_split(self, u: NDArray[np.int64], least: float, workers: ThreadPool) -> NDArray[np.bool_]:
         """Whether there may be a split of each feature with a weight of ``least`` on both sides."""
         out = np.empty(self.layout.n_features, bool)
         for its, kind in ((~self.is_sparse, self.dense), (self.is_sparse, self.sparse)):
-            out[its] = kind.may_split(u, least, crew)
+            out[its] = kind.may_split(u, least, workers)
         return out
 
 
@@ -151,7 +150,7 @@ def bin_values(
     weight: Array | None,
     categorical: NDArray[np.bool_],
     max_bins: int,
-    crew: Crew,
+    workers: ThreadPool,
     *,
     keep_edges: bool = False,
     compiled: bool = True,
@@ -168,7 +167,7 @@ def bin_values(
         The columns that hold categories.
     max_bins : int
         The largest number of bins of known values.
-    crew : Crew
+    workers : ThreadPool
         Threads.
     keep_edges : bool
         Whether the edges of all columns are kept, for other rows to be binned alike; else X is.
@@ -176,12 +175,12 @@ def bin_values(
         Whether by compiled loops, as a sparse X is in any case.
     """
     if sp.issparse(X):
-        return store(X, sparse_layout(X, weight, max_bins, crew), crew)
+        return store(X, sparse_layout(X, weight, max_bins, workers), workers)
     loops = loops_over_columns(compiled=compiled)
     n_rows, n_features = X.shape
     again = EdgesAgain(X, weight, sample_rows(n_rows), max_bins, compiled)
     out = np.empty((n_features, n_rows), np.uint8)
-    blocks = column_blocks(min(n_rows, SAMPLE), n_features, crew.size)
+    blocks = column_blocks(min(n_rows, SAMPLE), n_features, workers.size)
     n_edges, n_known = np.zeros(n_features, np.int64), np.zeros(n_features, np.int64)
     found: list[Any] = [None] * n_features
 
@@ -193,7 +192,7 @@ def bin_values(
             if keep_edges:
                 found[a:e] = [edges[f, : n_edges[a + f]].copy() for f in range(e - a)]
 
-    crew.run(code, len(blocks), 22.0 * X.size)
+    workers.run(code, len(blocks), 22.0 * X.size)
     categories = {int(f): again.categories(int(f)) for f in np.flatnonzero(categorical)}
     n_bins = np.where(n_known > 0, n_edges + 1, 0).astype(np.int32)
     for f, its in categories.items():
@@ -205,11 +204,11 @@ def bin_values(
     return DenseBins(layout, out)
 
 
-def store(X: Any, layout: Layout, crew: Crew, *, compiled: bool = True) -> DenseBins | SparseBins:
+def store(X: Any, layout: Layout, workers: ThreadPool, *, compiled: bool = True) -> DenseBins | SparseBins:
     """Look up the bin of every value of X; ``compiled`` as in `bin_values`."""
     if not sp.issparse(X):
-        return DenseBins(layout, _dense_bins(X, layout, crew, loops_over_columns(compiled=compiled)))
-    sparse = _sparse_bins(X, layout, crew)
+        return DenseBins(layout, _dense_bins(X, layout, workers, loops_over_columns(compiled=compiled)))
+    sparse = _sparse_bins(X, layout, workers)
     if X.nnz < SPARSE_BELOW * X.shape[0] * X.shape[1]:
         return sparse
     bins = np.empty(X.shape[::-1], np.uint8)
@@ -218,13 +217,13 @@ def store(X: Any, layout: Layout, crew: Crew, *, compiled: bool = True) -> Dense
     return DenseBins(layout, bins)
 
 
-def _dense_bins(X: Any, layout: Layout, crew: Crew, loops: Any) -> NDArray[np.uint8]:
+def _dense_bins(X: Any, layout: Layout, workers: ThreadPool, loops: Any) -> NDArray[np.uint8]:
     n_rows, n_features = X.shape
     out = np.empty((n_features, n_rows), np.uint8)
     known = layout.stored_edges
     n_edges = np.diff(known.starts)
     width = max(1, int(n_edges.max(initial=1)))
-    blocks = column_blocks(min(n_rows, SAMPLE), n_features, crew.size)
+    blocks = column_blocks(min(n_rows, SAMPLE), n_features, workers.size)
 
     def code(first: int, last: int) -> None:
         for k in range(first, last):
@@ -234,7 +233,7 @@ def _dense_bins(X: Any, layout: Layout, crew: Crew, loops: Any) -> NDArray[np.ui
                 edges[f - a, : n_edges[f]] = known.of(f)
             _code_block(loops, X, a, edges, n_edges[a:e], layout.missing, out[a:e])
 
-    crew.run(code, len(blocks), 2.0 * X.size)
+    workers.run(code, len(blocks), 2.0 * X.size)
     _code_categories(X, layout, out)
     return out
 
@@ -259,7 +258,7 @@ def _code_categories(X: Any, layout: Layout, out: NDArray[np.uint8]) -> None:
         out[f] = categories.code(np.asarray(X[:, f], np.float64), layout.missing)
 
 
-def _sparse_bins(X: Any, layout: Layout, crew: Crew) -> SparseBins:
+def _sparse_bins(X: Any, layout: Layout, workers: ThreadPool) -> SparseBins:
     from skgraft.boosting.bins._kernels import sparse_codes
 
     starts = X.indptr.astype(np.int64)
@@ -269,7 +268,7 @@ def _sparse_bins(X: Any, layout: Layout, crew: Crew) -> SparseBins:
     def code(first: int, last: int) -> None:
         sparse_codes(starts, X.data, first, last, edges, edge_starts, layout.n_bins, np.uint8(layout.missing), out)
 
-    crew.run(code, layout.n_features, 20.0 * X.nnz, unit=1024)
+    workers.run(code, layout.n_features, 20.0 * X.nnz, unit=1024)
     negative = np.concatenate([[0], np.cumsum(edges < 0.0)])
     zero = (negative[edge_starts[1:]] - negative[edge_starts[:-1]]).astype(np.uint8)
     zero[layout.n_bins == 0] = layout.missing

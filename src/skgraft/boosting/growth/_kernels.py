@@ -20,10 +20,10 @@ from functools import partial
 import numpy as np
 
 from skgraft.boosting._kernels import amount, gradient_at, row_at
-from skgraft.matrix.compiled import njit
+from skgraft.compiled import njit
 
 # Without numba's memory management: counting references to views in an inner loop took a quarter of a search, and more
-# where threads count those to the same arrays.  So nothing is allocated here; callers bring the room.
+# where threads count those to the same arrays.  So nothing is allocated here; callers bring the workspace.
 kernel = partial(njit, cache=True, nogil=True, _nrt=False)
 
 # There are no NaN or infinities in a histogram, so comparisons may be done by vectors; but sums and products stay in
@@ -335,7 +335,7 @@ def list_blocks(cells, at, n_bins, sums, n, reached, left, order):
 
 
 @kernel(error_model="numpy", fastmath=FLAGS)
-def best_split(cells, at, n_bins, categorical, stride, totals, node, shift, min_leaf, bar, rise, fall, room):
+def best_split(cells, at, n_bins, categorical, stride, totals, node, shift, min_leaf, bar, rise, fall, workspace):
     """Return the gain and the code of the best split of a feature at a node, 0 and -1 if there is none.
 
     If no split gains ``bar``, that may be returned with the code -1.
@@ -343,7 +343,7 @@ def best_split(cells, at, n_bins, categorical, stride, totals, node, shift, min_
     The code of a threshold is twice its bin, plus one if missing values go left.  Of equally good splits the lowest
     bin is taken, then missing values to the right.  The code of a set of categories is its size less one.
     """
-    left, score, order, sums, us, vs, reached, others, ties = room
+    left, score, order, sums, us, vs, reached, others, ties = workspace
     total_q, total_u = decode(totals, shift, node)
     channels = cells.shape[0]
     none = np.int64(0)
@@ -455,14 +455,14 @@ def fill(cells, bins, held, shift, start, stop, stride, width):
 
 
 @njit(inline="always")
-def sift(coarse, x, held, start, stop, bars, totals, node, shift, rise, fall, room, may):
-    """Find which of four features may reach their bars, from histograms of sixteen bins a cell.
+def sift(coarse, x, held, start, stop, thresholds, totals, node, shift, rise, fall, workspace, may):
+    """Find which of four features may reach their thresholds, from histograms of sixteen bins a cell.
 
     Small ones take a fraction of the time, and most features get no further.
     """
     x0, x1, x2, x3 = x
     _, entries, u, _ = held
-    us, vs, reached = room[4:7]
+    us, vs, reached = workspace[4:7]
     for c in range(coarse.shape[0]):
         h = coarse[c]
         for k in range(64):
@@ -484,7 +484,7 @@ def sift(coarse, x, held, start, stop, bars, totals, node, shift, rise, fall, ro
             b += coarse[coarse.shape[0] - 1, 16 * j + k]
             q, us[k + 1] = decode_pair(a, b, shift)
             vs[k + 1] = q - mean * us[k + 1]
-        may[j] = where_reached(us, vs, 16, total_u, bars[j], rise, fall, reached) > 0
+        may[j] = where_reached(us, vs, 16, total_u, thresholds[j], rise, fall, reached) > 0
 
 
 @kernel()
@@ -509,10 +509,10 @@ def put(cells, at, stride, stored, place, slot):
 @kernel()
 def search_nodes(
     bins, features, first, last, held, starts, stops, siftable, totals, n_bins, categorical, stride,
-    shift, min_leaf, prices, bests, rises, falls, place, slots, stored, rooms, gains, codes,
+    shift, min_leaf, prices, bests, rises, falls, place, slots, stored, workspaces, gains, codes,
 ):  # fmt: skip
     """Find the best split of features[first:last] at every node, from its rows; keep histograms that have a slot."""
-    cells, _, coarse, bars, may, room = rooms
+    cells, _, coarse, thresholds, may, workspace = workspaces
     keep = stored.shape[0] > 0
     for f in range(first, last, 4):
         width = min(4, last - f)
@@ -523,19 +523,20 @@ def search_nodes(
         for k in range(starts.shape[0]):
             barred = not fine
             for j in range(width):
-                bars[j] = prices[f + j] + bests[k]
-                barred = barred and bars[j] > 0.0
+                thresholds[j] = prices[f + j] + bests[k]
+                barred = barred and thresholds[j] > 0.0
             if barred and stops[k] - starts[k] <= MOST_TO_SIFT and not (held[3] or (keep and slots[k] >= 0)):
                 sift(
-                    coarse, x, held, starts[k], stops[k], bars, totals, k, shift, rises[k], falls[k], room, may
+                    coarse, x, held, starts[k], stops[k], thresholds, totals, k, shift, rises[k], falls[k], workspace,
+                    may,
                 )  # fmt: skip
                 for j in range(4):
-                    gains[k, f + j], codes[k, f + j] = bars[j], -1
+                    gains[k, f + j], codes[k, f + j] = thresholds[j], -1
                     if may[j]:
                         fill(cells, (x[j], x[j], x[j], x[j]), held, shift, starts[k], stops[k], stride, 1)
                         gains[k, f + j], codes[k, f + j] = best_split(
                             cells, 0, n_bins[features[f + j]], False, stride, totals, k, shift, min_leaf,
-                            bars[j], rises[k], falls[k], room,
+                            thresholds[j], rises[k], falls[k], workspace,
                         )  # fmt: skip
                 continue
             fill(cells, x, held, shift, starts[k], stops[k], stride, width)
@@ -543,7 +544,7 @@ def search_nodes(
                 feature = features[f + j]
                 gains[k, f + j], codes[k, f + j] = best_split(
                     cells, 256 * j, n_bins[feature], categorical[feature], stride, totals, k, shift, min_leaf,
-                    bars[j], rises[k], falls[k], room,
+                    thresholds[j], rises[k], falls[k], workspace,
                 )  # fmt: skip
                 if keep and slots[k] >= 0:
                     put(cells, 256 * j, stride, stored, place[f + j], slots[k])
@@ -552,7 +553,7 @@ def search_nodes(
 @kernel()
 def search_pairs(
     bins, features, first, last, held, starts, stops, small, totals, n_bins, categorical, stride, shift,
-    min_leaf, prices, bests, rises, falls, place, parent_slots, parents, slots, stored, rooms, gains, codes,
+    min_leaf, prices, bests, rises, falls, place, parent_slots, parents, slots, stored, workspaces, gains, codes,
 ):  # fmt: skip
     """Find the best splits of pairs of siblings 2p and 2p+1.
 
@@ -560,7 +561,7 @@ def search_pairs(
     starts and stops are its.
     """  # fmt: skip
     channels = totals.shape[0]
-    cells, other, _, _, _, room = rooms
+    cells, other, _, _, _, workspace = workspaces
     keep = stored.shape[0] > 0
     for f in range(first, last, 4):
         width = min(4, last - f)
@@ -575,11 +576,11 @@ def search_pairs(
                         other[c, b] = parents[at, parent_slots[p], c, b] - cells[c, 256 * j + b]
                 gains[near, f + j], codes[near, f + j] = best_split(
                     cells, 256 * j, n_bins[feature], categorical[feature], stride, totals, near, shift, min_leaf,
-                    prices[f + j] + bests[near], rises[near], falls[near], room,
+                    prices[f + j] + bests[near], rises[near], falls[near], workspace,
                 )  # fmt: skip
                 gains[far, f + j], codes[far, f + j] = best_split(
                     other, 0, n_bins[feature], categorical[feature], stride, totals, far, shift, min_leaf,
-                    prices[f + j] + bests[far], rises[far], falls[far], room,
+                    prices[f + j] + bests[far], rises[far], falls[far], workspace,
                 )  # fmt: skip
                 if keep and slots[near] >= 0:
                     put(cells, 256 * j, stride, stored, at, slots[near])
@@ -588,8 +589,8 @@ def search_pairs(
 
 
 @kernel()
-def write_words(held, first, last, mean, per_square, per_weight, group, words):
-    """Write what the rows of a node amount to, rounded up, in a field of their word; see sieve.py.
+def write_words(held, first, last, mean, per_square, per_weight, group, packed_bounds):
+    """Write what the rows of a node amount to, rounded up, in a field of their word; see `entry_bound`.
 
     Squares are in the lower or upper field of the node's group, as z is below its mean or above, weights in the lower.
     """
@@ -599,29 +600,29 @@ def write_words(held, first, last, mean, per_square, per_weight, group, words):
         weight = np.float64(u[r]) if u.shape[0] > 0 else 1.0
         d = np.float64(q) - mean
         field = 2 * group + (1 if d > 0.0 and per_square > 0.0 else 0)
-        words[r] = np.uint64(np.ceil(weight * (d * d * per_square + per_weight))) << np.uint64(FIELD * field)
+        packed_bounds[r] = np.uint64(np.ceil(weight * (d * d * per_square + per_weight))) << np.uint64(FIELD * field)
 
 
 @kernel()
-def may_reach(starts, indices, f, sieve):
-    """Whether a sparse feature may reach its bar at some node; see sieve.py."""
-    words, ones, most, filled, most_filled = sieve
+def may_reach(starts, indices, f, entry_bound):
+    """Whether a sparse feature may reach its bar at some node; see `entry_bound`."""
+    packed_bounds, ones, most, filled, most_filled = entry_bound
     if starts[f + 1] - starts[f] > most or filled[f] > most_filled:
         return True
     total = np.uint64(0)
     for p in range(np.uint64(starts[f]), np.uint64(starts[f + 1])):
-        total += words[indices[p]]
+        total += packed_bounds[indices[p]]
     a, b = total & LOWEST, (total >> np.uint64(FIELD)) & LOWEST
     c, d = (total >> np.uint64(2 * FIELD)) & LOWEST, total >> np.uint64(3 * FIELD)
     return max(a, b) >= ones[0] or max(c, d) >= ones[1]
 
 
 @kernel()
-def count_reaching(starts, indices, features, step, sieve):
-    """Return how many of every step-th feature may reach their bars."""
+def count_reaching(starts, indices, features, step, entry_bound):
+    """Return how many of every step-th feature may reach their thresholds."""
     n = 0
     for i in range(0, features.shape[0], step):
-        n += may_reach(starts, indices, features[i], sieve)
+        n += may_reach(starts, indices, features[i], entry_bound)
     return n
 
 
@@ -640,24 +641,24 @@ def least_filled(bar, reach, total_u, min_leaf):
 @kernel(error_model="numpy")
 def search_sparse(
     starts, indices, bins, zero_bin, features, first, last, node_of, slots, held, totals, total_qs, total_us, n_bins,
-    categorical, shift, min_leaf, prices, bests, rises, falls, sieve, rooms, listed, gains, codes,
+    categorical, shift, min_leaf, prices, bests, rises, falls, entry_bound, workspaces, listed, gains, codes,
 ):  # fmt: skip
     """Find the best split of sparse features at every node in one pass over their entries.
 
     slots[node_of[row]] is the place of a row's node.  What a node has beyond the entries of a feature is in the bin of
     zero.  Rows outside the nodes are in one more node.
 
-    Features that a ``sieve`` holds back are left out; the others are listed from listed[first] on, and their gains and
+    Features that an entry bound holds back are left out; the others are listed from listed[first] on, their gains and
     codes.  Return where the next would be.
     """
     z, _, u, _ = held
     channels = totals.shape[0]
     n_nodes = gains.shape[0]
-    cells, room = rooms[0], rooms[5]
+    cells, workspace = workspaces[0], workspaces[5]
     n = first
     for f in range(first, last):
         feature = features[f]
-        if sieve[0].shape[0] > 0 and not may_reach(starts, indices, feature, sieve):
+        if entry_bound[0].shape[0] > 0 and not may_reach(starts, indices, feature, entry_bound):
             continue
         last_bin = np.uint64(n_bins[feature])  # here that of missing values: few bins shall take few cells
         size = n_bins[feature] + 1
@@ -689,7 +690,7 @@ def search_sparse(
             else:
                 gains[k, n], codes[k, n] = best_split(
                     cells, k * size, n_bins[feature], categorical[feature], size, totals, k, shift, min_leaf,
-                    bar, rises[k], falls[k], room,
+                    bar, rises[k], falls[k], workspace,
                 )  # fmt: skip
         listed[n] = feature
         n += 1

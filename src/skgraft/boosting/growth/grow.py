@@ -9,17 +9,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skgraft.arrays import Array, Index
 from skgraft.boosting.bins import Bins
+from skgraft.boosting.feature_prices import Change, FeaturePrices
 from skgraft.boosting.growth.plain import make_ties
-from skgraft.boosting.growth.rows import Cut, Gradients, Node, Parted, Room, Rows, Weights
+from skgraft.boosting.growth.rows import Cut, Gradients, Node, Parted, Rows, Weights, Workspace
 from skgraft.boosting.growth.screening import MOST_IF_CHEAP, MOST_SURVIVORS, Screen
-from skgraft.boosting.growth.search import EXACT, SUBTRACT_FROM, Bars, Limits, Search, make_search
+from skgraft.boosting.growth.search import EXACT, SUBTRACT_FROM, GainThresholds, Limits, Search, make_search
 from skgraft.boosting.loops import loops_over_categories
-from skgraft.boosting.market import Change, Market
-from skgraft.matrix.threads import Crew
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from skgraft.matrix import ThreadPool
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +85,9 @@ class Kinds(NamedTuple):
     costs: Array
 
 
-def tell_apart(price: Array, searchable: NDArray[np.bool_], may: NDArray[np.bool_], free: Index | None = None) -> Kinds:
+def split_by_price(
+    price: Array, searchable: NDArray[np.bool_], may: NDArray[np.bool_], free: Index | None = None
+) -> Kinds:
     """Sort features by their prices; ``free`` are those that were free at the start of the tree, if that is over."""
     is_free = (price == 0.0) & searchable
     priced = np.flatnonzero((price > 0.0) & (price < np.inf) & may)
@@ -102,25 +102,32 @@ class Grower:
     """Grows trees over the same bins."""
 
     def __init__(
-        self, bins: Bins, limits: Limits, weights: Weights, crew: Crew, *, screening: bool, compiled: bool = True
+        self,
+        bins: Bins,
+        limits: Limits,
+        weights: Weights,
+        workers: ThreadPool,
+        *,
+        screening: bool,
+        compiled: bool = True,
     ) -> None:
         self.bins = bins
-        self.crew = crew
+        self.workers = workers
         self.compiled = compiled
         self._limits = limits
-        self._search: Search = make_search(bins, limits, crew, compiled=compiled)
+        self._search: Search = make_search(bins, limits, workers, compiled=compiled)
         layout = bins.layout
-        self._searchable = bins.may_split(weights.u, limits.min_samples_leaf / weights.unit, crew)
+        self._searchable = bins.may_split(weights.u, limits.min_samples_leaf / weights.unit, workers)
         self.screen = Screen(layout.n_features, layout.is_categorical, bins.n_bytes) if screening else None
-        self._rooms: list[Room] = []
+        self._rooms: list[Workspace] = []
         self._last_kinds: Kinds | None = None
 
     def kinds(self, price: Array, pool: NDArray[np.bool_] | None) -> Kinds:
         """Return the kinds of features at the start of a tree; where nothing was bought they are those of the last."""
         if pool is not None:
-            return tell_apart(price, self._searchable, self._searchable & pool)
+            return split_by_price(price, self._searchable, self._searchable & pool)
         if self._last_kinds is None or self._last_kinds.price is not price:
-            self._last_kinds = tell_apart(price, self._searchable, self._searchable)
+            self._last_kinds = split_by_price(price, self._searchable, self._searchable)
         return self._last_kinds
 
     def forget_kinds(self) -> None:
@@ -129,12 +136,12 @@ class Grower:
 
     def begin(self, gradients: Gradients) -> Rows:
         """Return the rows of a new tree, in a room that is free."""
-        room = self._rooms.pop() if self._rooms else np.empty((2, gradients.z.size), np.uint64)
-        return Rows(gradients, room, self.crew, compiled=self.compiled)
+        workspace = self._rooms.pop() if self._rooms else np.empty((2, gradients.z.size), np.uint64)
+        return Rows(gradients, workspace, self.workers, compiled=self.compiled)
 
     def end(self, rows: Rows, nodes: Sequence[Node] = ()) -> None:
         """Let another tree have the room of these rows, and go of nodes, which siblings hold otherwise."""
-        self._rooms.append(rows.room)
+        self._rooms.append(rows.workspace)
         for node in nodes:
             node.sibling = None
 
@@ -155,7 +162,11 @@ class Grower:
         return out
 
     def grow(
-        self, gradients: Gradients, market: Market, at: tuple[int, int], pool: NDArray[np.bool_] | None = None
+        self,
+        gradients: Gradients,
+        feature_prices: FeaturePrices,
+        at: tuple[int, int],
+        pool: NDArray[np.bool_] | None = None,
     ) -> Grown:
         """Grow a tree and buy what it uses.
 
@@ -163,14 +174,14 @@ class Grower:
         ----------
         gradients : Gradients
             What the tree is to follow.
-        market : Market
+        feature_prices : FeaturePrices
             Prices; purchases change it.
         at : tuple of int
-            The round and the output, for the market's log.
+            The round and the output, for the feature_prices's log.
         pool : ndarray of bool, optional
             The priced features to search; by default all.
         """
-        return _Growth(self, gradients, market, at, pool).run()
+        return _Growth(self, gradients, feature_prices, at, pool).run()
 
     def _can_split(self, rows: Rows, node: Node) -> bool:
         return node.weight * rows.gradients.weights.unit >= 2 * self._limits.min_samples_leaf
@@ -183,12 +194,12 @@ class _Growth:
         self,
         grower: Grower,
         gradients: Gradients,
-        market: Market,
+        feature_prices: FeaturePrices,
         at: tuple[int, int],
         pool: NDArray[np.bool_] | None,
     ) -> None:
         self._grower = grower
-        self._market = market
+        self._feature_prices = feature_prices
         self._at = at
         self._rows = grower.begin(gradients)
         self._may = grower._searchable if pool is None else grower._searchable & pool  # noqa: SLF001
@@ -197,7 +208,7 @@ class _Growth:
         self._search.begin(self._rows)
         if grower.screen is not None:
             grower.screen.begin(at[1])
-        self._kinds = grower.kinds(market.price, pool)
+        self._kinds = grower.kinds(feature_prices.price, pool)
         self._grown = Grown(self._rows, [self._rows.root(at[1])])
 
     def run(self) -> Grown:
@@ -213,7 +224,7 @@ class _Growth:
     def _grow_level(self, level: list[Node], *, last: bool) -> list[Node]:
         """Split the nodes of a level from left to right; what one buys is free for the next."""
         if level[0].parent is not None:
-            self._rows.open(level)
+            self._rows.node_sums(level)
         nodes = [node for node in level if self._grower._can_split(self._rows, node)]  # noqa: SLF001
         tables = self._tables(nodes, keep=not last)
         at = {node.index: k for k, node in enumerate(nodes)}
@@ -224,8 +235,8 @@ class _Growth:
             if split is None:
                 self._grown.leaves.append(node)
                 continue
-            if not self._market.selected[split.feature]:
-                changed = self._market.buy(split.feature, split.gain, self._at)
+            if not self._feature_prices.selected[split.feature]:
+                changed = self._feature_prices.buy(split.feature, split.gain, self._at)
                 self._update(nodes, tables, (k or 0) + 1, changed)
             chosen.append((node, split))
         return self._apply(chosen)
@@ -235,10 +246,10 @@ class _Growth:
     def _tables(self, nodes: list[Node], *, keep: bool, again: bool = False) -> list[list[Table]]:
         """Search the free features at every node, and the others where they may win."""
         tables: list[list[Table]] = [[] for _ in nodes]
-        if self._kinds.price is not self._market.price:
+        if self._kinds.price is not self._feature_prices.price:
             free = self._kinds.free
             self._grower.forget_kinds()
-            self._kinds = tell_apart(self._market.price, self._grower._searchable, self._may, free)  # noqa: SLF001
+            self._kinds = split_by_price(self._feature_prices.price, self._grower._searchable, self._may, free)  # noqa: SLF001
         self._add(tables, self._kinds.free, nodes, None if again else "free", keep=keep)
         self._add(tables, self._kinds.freed, nodes)
         if self._kinds.priced.size:
@@ -253,10 +264,10 @@ class _Growth:
         group: str | None = None,
         *,
         keep: bool = False,
-        bars: Bars = EXACT,
+        thresholds: GainThresholds = EXACT,
     ) -> None:
         if features.size and nodes:
-            gains, codes = self._search.gains(features, nodes, group, keep=keep, bars=bars)
+            gains, codes = self._search.gains(features, nodes, group, keep=keep, thresholds=thresholds)
             self._add_found(tables, range(len(nodes)), features, gains, codes)
 
     @staticmethod
@@ -269,7 +280,7 @@ class _Growth:
                 tables[k].append(Table(features, gains[i], codes[i]))
 
     def _add_priced(self, tables: list[list[Table]], nodes: list[Node], *, keep: bool, again: bool) -> None:
-        """Search the priced features where they may win: those few that are not screened or pass a sieve, or all."""
+        """Search the priced features where they may win: the few that are not screened or pass a bound, or all."""
         screen, costs = self._grower.screen, self._kinds.costs
         bests = np.array([max((float(table.gains.max()) for table in its), default=0.0) for its in tables])
         where = list(range(len(nodes)))
@@ -280,8 +291,8 @@ class _Growth:
         if screen is not None and not again:
             where = [k for k in where if not self._add_survivors(tables[k], nodes[k], bests[[k]], screen, keep=keep)]
         if screen is not None and self._pool is None and where:
-            its, bars = [nodes[k] for k in where], Bars(costs, bests[where])
-            sifted = self._search.sifted(self._kinds.priced, its, bars)
+            its, thresholds = [nodes[k] for k in where], GainThresholds(costs, bests[where])
+            sifted = self._search.sifted(self._kinds.priced, its, thresholds)
             if sifted is not None:
                 self._add_found(tables, where, *sifted)
                 return
@@ -301,7 +312,9 @@ class _Growth:
         most = MOST_IF_CHEAP if cheap else MOST_SURVIVORS
         if left.size > most * priced.size:
             return False
-        self._add_found([table], [0], left, *self._search.gains(left, [node], bars=Bars(price[left], best)))
+        self._add_found(
+            [table], [0], left, *self._search.gains(left, [node], thresholds=GainThresholds(price[left], best))
+        )
         return True
 
     def _add_all(
@@ -324,9 +337,11 @@ class _Growth:
         priced, its = self._kinds.priced, [nodes[k] for k in where]
         lasting = [screen is None or self._pool is not None or screen.is_lasting(node) for node in its]
         # what is remembered must be what a feature gains, not only that it is too little
-        bars = EXACT if all(lasting) else Bars(self._kinds.costs, np.where(lasting, np.nan, bests[where]))
+        thresholds = (
+            EXACT if all(lasting) else GainThresholds(self._kinds.costs, np.where(lasting, np.nan, bests[where]))
+        )
         searched: list[list[Table]] = [[] for _ in where]
-        self._add(searched, priced, its, group, keep=keep, bars=bars)
+        self._add(searched, priced, its, group, keep=keep, thresholds=thresholds)
         for k, node, lasts, (table,) in zip(where, its, lasting, searched, strict=True):
             tables[k].append(table.worth(self._kinds.costs, bests[k]))
             if self._explores(node):
@@ -343,7 +358,7 @@ class _Growth:
             # what was out of reach of a free feature may now be within reach
             tables[first:] = self._tables(rest, keep=False, again=True)
             return
-        fallen = changed.fallen[self._may[changed.fallen] | (self._market.price[changed.fallen] == 0.0)]
+        fallen = changed.fallen[self._may[changed.fallen] | (self._feature_prices.price[changed.fallen] == 0.0)]
         fallen = fallen[self._grower._searchable[fallen]]  # noqa: SLF001
         found: list[list[Table]] = [[] for _ in rest]
         self._add(found, fallen, rest)
@@ -368,9 +383,9 @@ class _Growth:
         found: list[tuple[float, int]] = []
 
         def look(first: int, last: int) -> None:
-            found.append(best_net(table.features, table.gains, table.codes, self._market.price, first, last))
+            found.append(best_net(table.features, table.gains, table.codes, self._feature_prices.price, first, last))
 
-        self._grower.crew.run(look, n, 0.4 * n)
+        self._grower.workers.run(look, n, 0.4 * n)
         net, place = max(found, key=lambda each: (each[0], -each[1]))
         return net, place
 

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skgraft.arrays import Array, Index
 from skgraft.boosting.bins import DenseBins
 from skgraft.boosting.growth.rows import Node, Rows
 from skgraft.boosting.plain import amounts, rows_and_gradients
 
-Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 Codes = NDArray[np.int32]
-Index = NDArray[np.intp]
 
 CELLS_AT_ONCE = 2**17  # of histograms: arrays of so many numbers stay in a cache
 
@@ -86,7 +85,7 @@ def make_ties(n: int) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]:
 
 
 class PlainSearch:
-    """Searches small data: all nodes and features at once.  It says what every feature gains, whatever the bars."""
+    """Searches small data: all nodes and features at once, and says what every feature gains."""
 
     sifts = False
 
@@ -103,7 +102,7 @@ class PlainSearch:
     def next_level(self) -> None:
         """Start a level."""
 
-    def sifted(self, features: Index, nodes: list[Node], bars: Any) -> None:
+    def sifted(self, features: Index, nodes: list[Node], thresholds: Any) -> None:
         """Return None: it takes a histogram to tell."""
 
     def gains(
@@ -113,7 +112,7 @@ class PlainSearch:
         group: str | None = None,  # noqa: ARG002 -- nothing is kept
         *,
         keep: bool = False,  # noqa: ARG002
-        bars: Any = None,  # noqa: ARG002
+        thresholds: Any = None,  # noqa: ARG002
     ) -> tuple[Array, Codes]:
         """Return the gain and the code of the best split, (n_nodes, n_features)."""
         gains, codes = np.zeros((len(nodes), features.size)), np.full((len(nodes), features.size), -1, np.int32)

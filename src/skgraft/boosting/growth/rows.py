@@ -11,14 +11,14 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from skgraft.arrays import Array
 from skgraft.boosting.bins.equal import Equal
 from skgraft.boosting.loops import loops_over_rows
-from skgraft.matrix.threads import Crew
+from skgraft.matrix import ThreadPool
 
-Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
-Room: TypeAlias = NDArray[np.uint64]  # entries of all rows, twice
+Workspace: TypeAlias = NDArray[np.uint64]  # entries of all rows, twice
 Held: TypeAlias = tuple[NDArray[np.int32], NDArray[np.uint64], Whole, bool]
 
 WHOLE = -1  # the side of the root, whose rows have no entries
@@ -202,10 +202,12 @@ class Rows:
     A node that is split leaves its side; a leaf stays where it is.  ``loops`` are the compiled ones, or those in NumPy.
     """
 
-    def __init__(self, gradients: Gradients, room: Room, crew: Crew, *, compiled: bool = True) -> None:
+    def __init__(
+        self, gradients: Gradients, workspace: Workspace, workers: ThreadPool, *, compiled: bool = True
+    ) -> None:
         self.gradients = gradients
-        self.room = room
-        self.crew = crew
+        self.workspace = workspace
+        self.workers = workers
         self.loops = loops_over_rows(compiled=compiled)
         self._side = WHOLE
 
@@ -219,15 +221,15 @@ class Rows:
         return self._held(node.side)
 
     def _held(self, side: int) -> Held:
-        return self.gradients.z, self.room[max(side, 0)], self.gradients.weights.u, side == WHOLE
+        return self.gradients.z, self.workspace[max(side, 0)], self.gradients.weights.u, side == WHOLE
 
     def root(self, output: int) -> Node:
         """Return the node of all rows, opened."""
         node = Node(0, 0, self.gradients.z.size, (output,))
-        self.open([node])
+        self.node_sums([node])
         return node
 
-    def open(self, nodes: Sequence[Node]) -> None:
+    def node_sums(self, nodes: Sequence[Node]) -> None:
         """Find out what the rows of each node are together.
 
         Siblings come together, and where sums are exact the larger is what the smaller leaves of their parent.
@@ -248,9 +250,9 @@ class Rows:
 
         def look(first: int, last: int) -> None:
             for k in range(first, last):
-                found[k] = self.loops.survey(held, weights.shift, pieces[k].first, pieces[k].last, totals[k])
+                found[k] = self.loops.sum_node(held, weights.shift, pieces[k].first, pieces[k].last, totals[k])
 
-        self.crew.run(look, len(pieces), 0.2 * sum(node.n_rows for node in nodes))
+        self.workers.run(look, len(pieces), 0.2 * sum(node.n_rows for node in nodes))
         at = 0
         for node in nodes:
             its = slice(at, at := at + -(-node.n_rows // PIECE))
@@ -274,9 +276,9 @@ class Rows:
         """
         nodes = [cut.node for cut in cuts]
         work = 0.5 * sum(node.n_rows for node in nodes)
-        pieces = pieces_of(nodes, self.crew.size if self.crew.shares(work) else 1)
+        pieces = pieces_of(nodes, self.workers.size if self.workers.shares(work) else 1)
         held, side = self.held, max(self._side, 0) ^ 1
-        out = self.room[side]
+        out = self.workspace[side]
         lefts, rights = self._places(cuts, pieces)
         # far enough apart: threads that write to the same line of a cache wait for each other
         ends, present = np.empty(len(pieces), np.int64), np.zeros((len(pieces), 256 + CACHE_LINE), bool)
@@ -286,9 +288,9 @@ class Rows:
                 node, a, b = pieces[k]
                 cut = cuts[node]
                 places = lefts[k], rights[k]
-                ends[k] = self.loops.part(cut.column, cut.goes_left, held, a, b, *places, out, present[k])
+                ends[k] = self.loops.partition_rows(cut.column, cut.goes_left, held, a, b, *places, out, present[k])
 
-        self.crew.run(write, len(pieces), work)
+        self.workers.run(write, len(pieces), work)
         self._side = side
         last = {piece.node: k for k, piece in enumerate(pieces)}
         parted, at = [], 0
@@ -315,7 +317,7 @@ class Rows:
                 cut = cuts[pieces[k].node]
                 found[at] = self.loops.count_left(cut.column, cut.goes_left, held, a, b)
 
-        self.crew.run(count, len(smaller), 0.2 * sum(b - a for _, a, b in smaller))
+        self.workers.run(count, len(smaller), 0.2 * sum(b - a for _, a, b in smaller))
         counts = np.zeros(len(pieces), np.int64)
         np.add.at(counts, [k for k, _, _ in smaller], found)
         for k in range(1, len(pieces)):
@@ -350,7 +352,7 @@ class Rows:
             if node.side == WHOLE:
                 out[:, k, 0], out[:, k, 1] = bounds[:-1], bounds[1:]
                 continue
-            its, at = self.room[node.side, node.start : node.stop], bounds.astype(np.uint64) << np.uint64(32)
+            its, at = self.workspace[node.side, node.start : node.stop], bounds.astype(np.uint64) << np.uint64(32)
             if its.size and its[0] <= its[-1]:
                 ends = node.start + np.searchsorted(its, at)
                 out[:, k, 0], out[:, k, 1] = ends[:-1], ends[1:]
@@ -377,7 +379,7 @@ class Rows:
             for _, a, b in pieces[first:last]:
                 gradients_of(held, a, b, out[a - node.start : b - node.start])
 
-        self.crew.run(copy, len(pieces), 0.1 * node.n_rows)
+        self.workers.run(copy, len(pieces), 0.1 * node.n_rows)
         return out
 
     def spread(self, node: Node) -> float:
@@ -411,7 +413,7 @@ class Rows:
                 _, a, b = pieces[k]
                 found[k] = products(held, a, b, before[a - node.start : b - node.start])
 
-        self.crew.run(multiply, len(pieces), 0.4 * node.n_rows)
+        self.workers.run(multiply, len(pieces), 0.4 * node.n_rows)
         both, other = found.sum(axis=0).tolist()
         length = self.length(node)
         if cap == 0.0:

@@ -20,13 +20,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from skgraft.arrays import Array, Index
 from skgraft.boosting.growth.rows import Node, Rows
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-
 # Shares of the features beyond which all are searched, for many nodes at once, and bounds renewed; the second one where
-# that costs less: at large nodes, whose histograms save adding up the larger of their children, or with a sieve.
+# that costs less: at large nodes, whose histograms save adding up the larger of their children, or with an entry bound.
 MOST_SURVIVORS, MOST_IF_CHEAP = 0.5, 0.15
 LEAST_CELLS = 100_000  # features times rows of a node below which a search takes no longer than finding out
 LEAST_BYTES, SHARE_OF_BINS = 2**20, 1 / 16  # of what is remembered: it is forgotten beyond the larger of both
@@ -87,7 +85,7 @@ class Screen:
             end = may_win(features, first, last, memory.share, along, across, length, slack, price, best, out)
             found.append(out[first:end])
 
-        rows.crew.run(look, features.size, 1.0 * features.size)
+        rows.workers.run(look, features.size, 1.0 * features.size)
         # a copy, since a view would hold on to the room for all
         return found[0].copy() if len(found) == 1 else np.sort(np.concatenate(found))
 

@@ -9,15 +9,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from skgraft.arrays import Array, Index
 from skgraft.boosting.bins import Bins, DenseBins, MixedBins, SparseBins
+from skgraft.boosting.growth.entry_bound import NO_WORDS, EntryBound, Words
 from skgraft.boosting.growth.plain import PlainSearch, make_ties
 from skgraft.boosting.growth.rows import Node, Rows, pieces_of
-from skgraft.boosting.growth.sieve import NO_WORDS, Sieve, Words
-from skgraft.matrix.threads import Crew
+from skgraft.matrix import ThreadPool
 
-Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
-Index = NDArray[np.intp]
 
 SUBTRACT_FROM = 3000  # rows of a node whose histograms are kept, for one of its children to be what the other leaves
 SUBTRACTION = 300  # rows whose adding up takes as long as a subtraction
@@ -26,14 +25,14 @@ LEAST_KEPT, KEPT_SHARE = 2**21, 1 / 6
 # A node's histograms of more bytes than these do not stay in a cache; to keep them takes that many times as many rows.
 CACHED, FROM_MEMORY = 2**24, 4
 
-GLANCE = 1024  # features that tell whether most of them pass
+SAMPLE_SIZE = 1024  # features that tell whether most of them pass
 
 NO_BAR = -1e300  # finite, since the compiled search knows no infinities
 NOTHING = np.empty((0, 0, 0, 0), np.int64)
 
 
 @dataclass(frozen=True, eq=False)
-class Bars:
+class GainThresholds:
     """What a feature must gain at a node to be of interest: its price, and what the node has without it.
 
     A node whose best is NaN has no bar.
@@ -54,22 +53,22 @@ class Bars:
         best = np.where(none, NO_BAR, self.best / factor)
         return self.price / factor, best, slopes[:, 0].copy(), slopes[:, 1].copy()
 
-    def of(self, some: NDArray[np.bool_]) -> Bars:
-        """Return the bars of some features."""
-        return self if self.price is None else Bars(self.price[some], self.best)
+    def of(self, some: NDArray[np.bool_]) -> GainThresholds:
+        """Return the thresholds of some features."""
+        return self if self.price is None else GainThresholds(self.price[some], self.best)
 
-    def at(self, which: list[int]) -> Bars:
-        """Return the bars of some nodes."""
-        return self if self.best is None else Bars(self.price, self.best[which])
+    def at(self, which: list[int]) -> GainThresholds:
+        """Return the thresholds of some nodes."""
+        return self if self.best is None else GainThresholds(self.price, self.best[which])
 
 
-EXACT = Bars()
+EXACT = GainThresholds()
 
 
 class Search(Protocol):
     """Finds splits in one kind of bins.
 
-    ``sifts`` says that a sieve tells which features may reach their bars, and ``nodes_at_once`` how many nodes should
+    ``sifts`` says that a bound tells which features may reach their thresholds, and ``nodes_at_once`` how many should
     be asked for at most if the gains of all features there are not to take much memory.
     """
 
@@ -83,7 +82,13 @@ class Search(Protocol):
         """Start a level: what was kept of the present one serves the next."""
 
     def gains(
-        self, features: Index, nodes: list[Node], group: str | None = None, *, keep: bool = False, bars: Bars = EXACT
+        self,
+        features: Index,
+        nodes: list[Node],
+        group: str | None = None,
+        *,
+        keep: bool = False,
+        thresholds: GainThresholds = EXACT,
     ) -> tuple[Array, Codes]:
         """Return the gain and the code of the best split, (n_nodes, n_features).
 
@@ -92,8 +97,10 @@ class Search(Protocol):
         """
         ...
 
-    def sifted(self, features: Index, nodes: list[Node], bars: Bars) -> tuple[Index, Array, Codes] | None:
-        """Return the features that may reach their bars at some node, with their gains and codes.
+    def sifted(
+        self, features: Index, nodes: list[Node], thresholds: GainThresholds
+    ) -> tuple[Index, Array, Codes] | None:
+        """Return the features that may reach their thresholds at some node, with their gains and codes.
 
         None if that takes a search to tell, or if they are most of them.
         """
@@ -108,13 +115,13 @@ class Limits:
     min_samples_leaf: int
 
 
-def make_search(bins: Bins, limits: Limits, crew: Crew, *, compiled: bool) -> Search:
+def make_search(bins: Bins, limits: Limits, workers: ThreadPool, *, compiled: bool) -> Search:
     """Return the search that these bins need; without compiled code they must be dense."""
     if isinstance(bins, DenseBins) and not compiled:
         return PlainSearch(bins, limits.min_samples_leaf)
     if isinstance(bins, MixedBins):
-        return MixedSearch(bins, limits, crew)
-    return DenseSearch(bins, limits, crew) if isinstance(bins, DenseBins) else SparseSearch(bins, limits, crew)
+        return MixedSearch(bins, limits, workers)
+    return DenseSearch(bins, limits, workers) if isinstance(bins, DenseBins) else SparseSearch(bins, limits, workers)
 
 
 class _Kept:
@@ -165,10 +172,10 @@ class DenseSearch:
 
     sifts = False
 
-    def __init__(self, bins: DenseBins, limits: Limits, crew: Crew) -> None:
+    def __init__(self, bins: DenseBins, limits: Limits, workers: ThreadPool) -> None:
         self._bins = bins
         self._min_leaf = limits.min_samples_leaf
-        self._crew = crew
+        self._crew = workers
         self._kept: dict[str, _Kept] = {}
         self._started: set[str] = set()
         self._most_kept = max(LEAST_KEPT, KEPT_SHARE * bins.n_bytes)
@@ -186,7 +193,13 @@ class DenseSearch:
             self._kept[group].forget()
 
     def gains(
-        self, features: Index, nodes: list[Node], group: str | None = None, *, keep: bool = False, bars: Bars = EXACT
+        self,
+        features: Index,
+        nodes: list[Node],
+        group: str | None = None,
+        *,
+        keep: bool = False,
+        thresholds: GainThresholds = EXACT,
     ) -> tuple[Array, Codes]:
         """Return the gain and the code of the best split, (n_nodes, n_features)."""
         gains, codes = _outputs(len(nodes), features)
@@ -195,16 +208,16 @@ class DenseSearch:
         kept = None if self._bins.n_rows < SUBTRACT_FROM else self._group(group, features)
         place = None if kept is None else kept.place(features)
         if kept is None or place is None:
-            self._direct(features, nodes, list(range(len(nodes))), bars, None, gains, codes)
+            self._direct(features, nodes, list(range(len(nodes))), thresholds, None, gains, codes)
         else:
             if keep:
                 kept.make_room(nodes, self._most_kept, *self._cell_shape)
             pairs, alone = _pair_up(nodes, kept)
-            self._direct(features, nodes, alone, bars, (kept, place), gains, codes)
-            self._subtract(features, nodes, pairs, bars, (kept, place), gains, codes)
+            self._direct(features, nodes, alone, thresholds, (kept, place), gains, codes)
+            self._subtract(features, nodes, pairs, thresholds, (kept, place), gains, codes)
         return gains, codes
 
-    def sifted(self, features: Index, nodes: list[Node], bars: Bars) -> None:
+    def sifted(self, features: Index, nodes: list[Node], thresholds: GainThresholds) -> None:
         """Return None: it takes a histogram to tell."""
 
     def _group(self, group: str | None, features: Index) -> _Kept | None:
@@ -243,7 +256,7 @@ class DenseSearch:
         features: Index,
         nodes: list[Node],
         which: list[int],
-        bars: Bars,
+        thresholds: GainThresholds,
         kept: tuple[_Kept, Index] | None,
         gains: Array,
         codes: Codes,
@@ -261,13 +274,13 @@ class DenseSearch:
         slots = np.array([-1 if kept is None else kept[0].slot_now.get(node.index, -1) for node in chosen])
         g, c = (gains, codes) if len(which) == len(nodes) else _outputs(len(which), features)
         rows, held, common = self._rows, self._rows.held, self._common()
-        scaled = bars.at(which).scaled(features, chosen, rows)
+        scaled = thresholds.at(which).scaled(features, chosen, rows)
         kernel: Any = search_nodes
 
         def search(first: int, last: int) -> None:
             kernel(
                 self._bins.bins, features, first, last, held, starts, stops, self._bins.is_complete, totals,
-                *common, *scaled, place, slots, stored, make_rooms(totals.shape[0], 1024), g, c,
+                *common, *scaled, place, slots, stored, make_workspaces(totals.shape[0], 1024), g, c,
             )  # fmt: skip
             g[:, first:last] *= rows.gradients.factor
 
@@ -280,7 +293,7 @@ class DenseSearch:
         features: Index,
         nodes: list[Node],
         pairs: list[tuple[Node, list[int]]],
-        bars: Bars,
+        thresholds: GainThresholds,
         kept: tuple[_Kept, Index],
         gains: Array,
         codes: Codes,
@@ -300,14 +313,14 @@ class DenseSearch:
         slots = np.array([store.slot_now.get(node.index, -1) for node in both])
         g, c = _outputs(len(both), features)
         rows, held, common = self._rows, self._rows.held, self._common()
-        scaled = _for_both(bars, nodes, pairs).scaled(features, both, rows)
+        scaled = _for_both(thresholds, nodes, pairs).scaled(features, both, rows)
         kernel: Any = search_pairs
 
         def search(first: int, last: int) -> None:
             kernel(
                 self._bins.bins, features, first, last, held, starts, stops, small, totals,
                 *common, *scaled, place, parent_slots, store.before, slots, store.now,
-                make_rooms(totals.shape[0], 1024), g, c,
+                make_workspaces(totals.shape[0], 1024), g, c,
             )  # fmt: skip
             g[:, first:last] *= rows.gradients.factor
 
@@ -318,14 +331,14 @@ class DenseSearch:
                 gains[k], codes[k] = g[at], c[at]
 
 
-def make_rooms(channels: int, n_cells: int) -> Any:
+def make_workspaces(channels: int, n_cells: int) -> Any:
     """Return room for the histograms of features, and for the work on the splits of one."""
     left, score, order = np.empty((channels, 256), np.int64), np.empty(256), np.empty(256, np.int64)
     sums, us, vs = np.empty((channels, 40), np.int64), np.empty(40), np.empty(40)
     reached, others = np.empty(40, np.bool_), np.empty(40, np.bool_)
-    room = left, score, order, sums, us, vs, reached, others, make_ties(256)
+    workspace = left, score, order, sums, us, vs, reached, others, make_ties(256)
     cells, other, coarse = (np.empty((channels, n), np.int64) for n in (n_cells, 256, 64))
-    return cells, other, coarse, np.empty(4), np.empty(4, np.bool_), room
+    return cells, other, coarse, np.empty(4), np.empty(4, np.bool_), workspace
 
 
 def _outputs(n_nodes: int, features: Index) -> tuple[Array, Codes]:
@@ -334,15 +347,15 @@ def _outputs(n_nodes: int, features: Index) -> tuple[Array, Codes]:
     return np.empty(shape), np.empty(shape, np.int32)
 
 
-def _for_both(bars: Bars, nodes: list[Node], pairs: list[tuple[Node, list[int]]]) -> Bars:
-    """Return the bars of both siblings of every pair; one that nobody asked for has none."""
-    if bars.best is None:
-        return bars
+def _for_both(thresholds: GainThresholds, nodes: list[Node], pairs: list[tuple[Node, list[int]]]) -> GainThresholds:
+    """Return the thresholds of both siblings of every pair; one that nobody asked for has none."""
+    if thresholds.best is None:
+        return thresholds
     best = np.full(2 * len(pairs), np.nan)
     for p, (_, wanted) in enumerate(pairs):
         for k in wanted:
-            best[2 * p + (0 if nodes[k].is_left else 1)] = bars.best[k]
-    return Bars(bars.price, best)
+            best[2 * p + (0 if nodes[k].is_left else 1)] = thresholds.best[k]
+    return GainThresholds(thresholds.price, best)
 
 
 def _pair_up(nodes: list[Node], kept: _Kept) -> tuple[list[tuple[Node, list[int]]], list[int]]:
@@ -370,14 +383,14 @@ class SparseSearch:
 
     sifts = True
 
-    def __init__(self, bins: SparseBins, limits: Limits, crew: Crew) -> None:
+    def __init__(self, bins: SparseBins, limits: Limits, workers: ThreadPool) -> None:
         self._bins = bins
         self._min_leaf = limits.min_samples_leaf
-        self._crew = crew
+        self._crew = workers
         # labels are numbers of nodes: as short as possible, since they are looked up in no order
         self._node_of = np.empty(bins.n_rows, np.min_scalar_type(2 ** (limits.max_depth + 1)))
         self._labels: dict[int, int] = {}
-        self._sieve: Sieve | None = None
+        self._entry_bound: EntryBound | None = None
         self.nodes_at_once = bins.n_rows
 
     def begin(self, rows: Rows) -> None:
@@ -422,30 +435,34 @@ class SparseSearch:
         group: str | None = None,  # noqa: ARG002 -- nothing is kept
         *,
         keep: bool = False,  # noqa: ARG002
-        bars: Bars = EXACT,
+        thresholds: GainThresholds = EXACT,
     ) -> tuple[Array, Codes]:
         """Return the gain and the code of the best split, (n_nodes, n_features)."""
-        _, gains, codes = self._search(features, nodes, bars, NO_WORDS)
+        _, gains, codes = self._search(features, nodes, thresholds, NO_WORDS)
         return gains, codes
 
-    def sifted(self, features: Index, nodes: list[Node], bars: Bars) -> tuple[Index, Array, Codes] | None:
-        """Return the features whose entries have gradients large enough to reach their bars, with gains and codes."""
+    def sifted(
+        self, features: Index, nodes: list[Node], thresholds: GainThresholds
+    ) -> tuple[Index, Array, Codes] | None:
+        """Return the features whose entries have gradients large enough for their thresholds, with gains and codes."""
         from skgraft.boosting.growth._kernels import count_reaching
 
-        price, best, _, _ = bars.scaled(features, nodes, self._rows)
+        price, best, _, _ = thresholds.scaled(features, nodes, self._rows)
         wanted = price.min(initial=np.inf) + best
-        if self._sieve is None:
-            self._sieve = Sieve(self._bins, self._rows, self._min_leaf, self._crew)
-        if not self._sieve.is_of_use or not (wanted > 0.0).all():
+        if self._entry_bound is None:
+            self._entry_bound = EntryBound(self._bins, self._rows, self._min_leaf, self._crew)
+        if not self._entry_bound.is_of_use or not (wanted > 0.0).all():
             return None
-        words = self._sieve.words(self._rows, nodes, wanted)
-        some = -(-features.size // GLANCE)
-        if 2 * some * count_reaching(self._bins.starts, self._bins.rows, features, some, words) > features.size:
+        packed_bounds = self._entry_bound.packed_bounds(self._rows, nodes, wanted)
+        some = -(-features.size // SAMPLE_SIZE)
+        if 2 * some * count_reaching(self._bins.starts, self._bins.rows, features, some, packed_bounds) > features.size:
             return None
-        return self._search(features, nodes, bars, words)
+        return self._search(features, nodes, thresholds, packed_bounds)
 
-    def _search(self, features: Index, nodes: list[Node], bars: Bars, words: Words) -> tuple[Index, Array, Codes]:
-        """Return the features that the words let pass, with their gains and codes."""
+    def _search(
+        self, features: Index, nodes: list[Node], thresholds: GainThresholds, packed_bounds: Words
+    ) -> tuple[Index, Array, Codes]:
+        """Return the features that the packed bounds let pass, with their gains and codes."""
         from skgraft.boosting.growth._kernels import search_sparse
 
         gains, codes = _outputs(len(nodes), features)
@@ -457,7 +474,7 @@ class SparseSearch:
         slots[[self._labels[node.index] for node in nodes]] = np.arange(len(nodes))
         totals = np.stack([node.total for node in nodes], axis=1)
         min_leaf = self._min_leaf / gradients.weights.unit
-        scaled = bars.scaled(features, nodes, self._rows)
+        scaled = thresholds.scaled(features, nodes, self._rows)
         sums = np.array([node.gradient for node in nodes]), np.array([node.weight for node in nodes])
         held, listed = self._rows.held, np.empty_like(features)
         kernel: Any = search_sparse
@@ -467,13 +484,14 @@ class SparseSearch:
             end = ends[first] = kernel(
                 bins.starts, bins.rows, bins.bins, bins.zero, features, first, last, self._node_of, slots, held,
                 totals, *sums, layout.n_bins, layout.is_categorical, gradients.weights.shift, min_leaf,
-                *scaled, words, make_rooms(totals.shape[0], (len(nodes) + 1) * layout.stride), listed, gains, codes,
+                *scaled, packed_bounds, make_workspaces(totals.shape[0], (len(nodes) + 1) * layout.stride), listed,
+                gains, codes,
             )  # fmt: skip
             gains[:, first:end] *= gradients.factor
 
         work = 0.5 * bins.rows.size / max(1, layout.n_features) + 20.0 * len(nodes)  # of a feature
         self._crew.run(search, features.size, features.size * work, unit=min(16, max(1, int(10_000 / work))))
-        if words is NO_WORDS:
+        if packed_bounds is NO_WORDS:
             return features, gains, codes
         passed = np.concatenate([np.arange(first, ends[first]) for first in sorted(ends)])
         return listed[passed], gains[:, passed], codes[:, passed]
@@ -484,11 +502,11 @@ class MixedSearch:
 
     sifts = False
 
-    def __init__(self, bins: MixedBins, limits: Limits, crew: Crew) -> None:
+    def __init__(self, bins: MixedBins, limits: Limits, workers: ThreadPool) -> None:
         self._bins = bins
         self._kinds: list[tuple[bool, Search]] = [
-            (False, DenseSearch(bins.dense, limits, crew)),
-            (True, SparseSearch(bins.sparse, limits, crew)),
+            (False, DenseSearch(bins.dense, limits, workers)),
+            (True, SparseSearch(bins.sparse, limits, workers)),
         ]
         self.nodes_at_once = min(search.nodes_at_once for _, search in self._kinds)
 
@@ -503,15 +521,21 @@ class MixedSearch:
             search.next_level()
 
     def gains(
-        self, features: Index, nodes: list[Node], group: str | None = None, *, keep: bool = False, bars: Bars = EXACT
+        self,
+        features: Index,
+        nodes: list[Node],
+        group: str | None = None,
+        *,
+        keep: bool = False,
+        thresholds: GainThresholds = EXACT,
     ) -> tuple[Array, Codes]:
         """Return the gain and the code of the best split, (n_nodes, n_features)."""
         gains, codes = _outputs(len(nodes), features)
         for is_sparse, search in self._kinds:
             its = self._bins.is_sparse[features] == is_sparse
             place = self._bins.place[features[its]]
-            gains[:, its], codes[:, its] = search.gains(place, nodes, group, keep=keep, bars=bars.of(its))
+            gains[:, its], codes[:, its] = search.gains(place, nodes, group, keep=keep, thresholds=thresholds.of(its))
         return gains, codes
 
-    def sifted(self, features: Index, nodes: list[Node], bars: Bars) -> None:
+    def sifted(self, features: Index, nodes: list[Node], thresholds: GainThresholds) -> None:
         """Return None: the columns that are not sparse take the time."""

@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skgraft.matrix._kernels import FAST, ONE, column_add, column_dot
-from skgraft.matrix.compiled import njit
+from skgraft.compiled import FAST, ONE, column_add, column_dot, njit
 
 MEMORY = 5  # epochs between extrapolations
 REPEATS = 4  # proximal steps on a group of several weights before moving on

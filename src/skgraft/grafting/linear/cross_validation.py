@@ -24,15 +24,14 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import _num_samples
 
+from skgraft.arrays import Array
 from skgraft.criterion import Loss, loss_names
-from skgraft.estimator.values import falling
+from skgraft.estimator import falling, store_parameters
 from skgraft.grafting.linear.estimators import _CONSTRAINTS, GraftClassifier, GraftRegressor
 from skgraft.grafting.linear.l1max import null_l1
 from skgraft.grafting.linear.path import path_of
 from skgraft.grafting.linear.problem import LinearProblem
-from skgraft.tables.table import _native
-
-Array = NDArray[np.float64]
+from skgraft.tables import native_table
 
 LARGEST_SIZE = 30  # features tried by l0="auto" where max_features does not say
 
@@ -242,7 +241,7 @@ def _in_fold(k: int, scores: Callable[..., list[float]], *given: Any) -> list[fl
 
 def _sliceable(data: Any, parameter: str) -> Any:
     """Return data whose rows can be picked."""
-    data = _native(data, parameter)
+    data = native_table(data, parameter)
     if sparse.issparse(data):
         return data if data.format in {"csr", "csc"} else data.tocsr()
     if data is None or hasattr(data, "__getitem__") or hasattr(data, "iloc"):
@@ -374,39 +373,7 @@ class GraftClassifierCV(_GraftCV, GraftClassifier):
         verbose: int = 0,
         callback: Any = None,
     ) -> None:
-        self.l1s = l1s
-        self.n_l1s = n_l1s
-        self.smallest = smallest
-        self.cv = cv
-        self.scoring = scoring
-        self.rule = rule
-        self.l1 = l1
-        self.l2 = l2
-        self.l0 = l0
-        self.group_l1 = group_l1
-        self.capped_l1 = capped_l1
-        self.cap = cap
-        self.loss = loss
-        self.penalty_weights = penalty_weights
-        self.feature_costs = feature_costs
-        self.groups = groups
-        self.keep = keep
-        self.max_features = max_features
-        self.max_cost = max_cost
-        self.effort = effort
-        self.select_unit = select_unit
-        self.on_increase = on_increase
-        self.polish = polish
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.class_weight = class_weight
-        self.positive = positive
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
+        store_parameters(self, locals())
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
@@ -502,39 +469,7 @@ class GraftRegressorCV(_GraftCV, GraftRegressor):
         verbose: int = 0,
         callback: Any = None,
     ) -> None:
-        self.l1s = l1s
-        self.n_l1s = n_l1s
-        self.smallest = smallest
-        self.cv = cv
-        self.scoring = scoring
-        self.rule = rule
-        self.l1 = l1
-        self.l2 = l2
-        self.l0 = l0
-        self.group_l1 = group_l1
-        self.capped_l1 = capped_l1
-        self.cap = cap
-        self.loss = loss
-        self.delta = delta
-        self.penalty_weights = penalty_weights
-        self.feature_costs = feature_costs
-        self.groups = groups
-        self.keep = keep
-        self.max_features = max_features
-        self.max_cost = max_cost
-        self.effort = effort
-        self.select_unit = select_unit
-        self.on_increase = on_increase
-        self.polish = polish
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.positive = positive
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
+        store_parameters(self, locals())
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:

@@ -13,22 +13,17 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from skgraft.arrays import Array
 from skgraft.criterion import Loss, loss_facts, loss_names, resolve_loss
-from skgraft.estimator.class_scores import ClassProbabilities
-from skgraft.estimator.named_selector import NamedSelector
-from skgraft.estimator.sizes import require_sizes
+from skgraft.estimator import ClassProbabilities, NamedSelector, require_sizes, store_parameters
 from skgraft.grafting.effort import EFFORTS
 from skgraft.grafting.linear.fit import LinearControls, LinearFit, fit_linear
 from skgraft.grafting.linear.problem import LinearProblem
 from skgraft.grafting.target import Target
 from skgraft.matrix import DenseColumns, JoinedColumns, SparseColumns, make_columns
-from skgraft.prices.resolve import Prices, resolve_penalty_weights, resolve_prices
-from skgraft.run.threads import threads
-from skgraft.tables.named import read_selected
-from skgraft.tables.table import read_training, require_finite, sample_weights
-from skgraft.tables.targets import read_classes
-
-Array = NDArray[np.float64]
+from skgraft.prices import Prices, resolve_penalty_weights, resolve_prices
+from skgraft.run import threads
+from skgraft.tables import read_classes, read_selected, read_training, require_finite, sample_weights, weight_shares
 
 _NON_NEGATIVE = Interval(Real, 0, None, closed="left")
 
@@ -63,7 +58,7 @@ _CONSTRAINTS: dict[str, Any] = {
 }
 
 
-class _LinearGraft(NamedSelector, BaseEstimator):
+class LinearGraft(NamedSelector, BaseEstimator):
     """What the linear estimators share: parameters, the fit of encoded targets, scores and support."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = _CONSTRAINTS
@@ -92,7 +87,7 @@ class _LinearGraft(NamedSelector, BaseEstimator):
             names=names,
         )
         penalty_weight = resolve_penalty_weights(self.penalty_weights, n_features, names)
-        weight = _shares(weight)
+        weight = weight_shares(weight)
         return self._criterion(self._columns(X, weight, names), target, weight, prices, penalty_weight)
 
     def _columns(self, X: Any, weight: Array, names: Any) -> DenseColumns | SparseColumns:
@@ -170,13 +165,7 @@ class _LinearGraft(NamedSelector, BaseEstimator):
         return np.asarray(columns @ np.atleast_2d(self.coef_)[:, self.support_].T) + np.atleast_1d(self.intercept_)
 
 
-def _shares(weight: Array) -> Array:
-    """Return weights that sum to one."""
-    weight = weight / weight.max()  # first, since the sum of huge weights may be no float
-    return np.asarray(weight / weight.sum())
-
-
-class GraftClassifier(ClassProbabilities, _LinearGraft):
+class GraftClassifier(ClassProbabilities, LinearGraft):
     """Linear classifier that selects its features while it learns.
 
     Minimises, over weights w and intercepts b of standardised features::
@@ -351,34 +340,7 @@ class GraftClassifier(ClassProbabilities, _LinearGraft):
         verbose: int = 0,
         callback: Any = None,
     ) -> None:
-        self.l1 = l1
-        self.l2 = l2
-        self.l0 = l0
-        self.group_l1 = group_l1
-        self.capped_l1 = capped_l1
-        self.cap = cap
-        self.loss = loss
-        self.penalty_weights = penalty_weights
-        self.feature_costs = feature_costs
-        self.groups = groups
-        self.keep = keep
-        self.max_features = max_features
-        self.max_cost = max_cost
-        self.effort = effort
-        self.select_unit = select_unit
-        self.on_increase = on_increase
-        self.polish = polish
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.class_weight = class_weight
-        self.positive = positive
-        self.warm_start = warm_start
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
+        store_parameters(self, locals())
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GraftClassifier:
@@ -413,7 +375,7 @@ class GraftClassifier(ClassProbabilities, _LinearGraft):
         return X, self._loss.encode(codes, classes.size), weight
 
 
-class GraftRegressor(MultiOutputMixin, RegressorMixin, _LinearGraft):
+class GraftRegressor(MultiOutputMixin, RegressorMixin, LinearGraft):
     """Linear regression that selects its features while it learns.
 
     Minimises the criterion of :class:`GraftClassifier` with a loss for numbers; the parameters not listed here
@@ -501,34 +463,7 @@ class GraftRegressor(MultiOutputMixin, RegressorMixin, _LinearGraft):
         verbose: int = 0,
         callback: Any = None,
     ) -> None:
-        self.l1 = l1
-        self.l2 = l2
-        self.l0 = l0
-        self.group_l1 = group_l1
-        self.capped_l1 = capped_l1
-        self.cap = cap
-        self.loss = loss
-        self.delta = delta
-        self.penalty_weights = penalty_weights
-        self.feature_costs = feature_costs
-        self.groups = groups
-        self.keep = keep
-        self.max_features = max_features
-        self.max_cost = max_cost
-        self.effort = effort
-        self.select_unit = select_unit
-        self.on_increase = on_increase
-        self.polish = polish
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.positive = positive
-        self.warm_start = warm_start
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
+        store_parameters(self, locals())
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GraftRegressor:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skgraft.criterion.certificate import GLOBAL, NO_MOVE, NOT_CONVERGED, NOT_STATIONARY, WEIGHTS, Certificate
+from skgraft.arrays import Array
+from skgraft.criterion import GLOBAL, NO_MOVE, NOT_CONVERGED, NOT_STATIONARY, WEIGHTS, Certificate
 from skgraft.grafting.effort import FULL, Effort
 from skgraft.grafting.linear.capped import reweight
 from skgraft.grafting.linear.model import LinearModel, Outcome, Saved
@@ -19,9 +19,6 @@ from skgraft.grafting.linear.problem import LinearProblem
 from skgraft.grafting.loop import Settings, graft, record_step
 from skgraft.grafting.target import Target
 from skgraft.run import Controls, Fit, History, Monitor
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 FEWEST_UNITS = 5  # that a first batch opens, however large they are
 GAP_SHARE = 1e-2  # the duality gap is brought to this share of the tolerance where it can be
@@ -245,14 +242,14 @@ def _refine(model: LinearModel, settings: Settings, controls: LinearControls, mo
                 break
     saved, before = model.save(), model.open_violation()
     if before > SHARP * settings.tol:
-        model.sharpen(SHARP * settings.tol)
+        model.final_newton(SHARP * settings.tol)
         if not model.open_violation() <= before:
             model.restore(saved)
 
 
 def check_model(model: LinearModel) -> Check:
     """Check the model where it is."""
-    scores, gradient = model.evidence()
+    scores, gradient = model.scores_and_gradient()
     if model.checked is None:
         weights = model.coefficients()[0]
         model.checked = check(model.problem, model.layout, model.penalty, weights, scores, gradient)

@@ -6,14 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skgraft.arrays import Array
 from skgraft.criterion import LOSSES, Loss
 from skgraft.grafting.linear.model import LinearModel
 from skgraft.grafting.linear.problem import Layout, LinearProblem, make_penalty
 from skgraft.tables import are_quantities
-
-Array = NDArray[np.float64]
 
 
 def l1_max(X: Any, y: Any, *, loss: str | Loss = "auto", sample_weight: Any = None, **parameters: Any) -> float:
@@ -74,9 +72,9 @@ def null_l1(problem: LinearProblem) -> float:
     gradient = model.exact_gradient()
     layout = Layout(start)
     a = make_penalty(start, layout).l1  # with l1 = 1 these are the penalty weights
-    pull = np.maximum(-gradient, 0.0) if problem.positive else np.abs(gradient)
-    told = (a > 0.0) & (pull > _noise(problem, layout, model.point.scores))
-    top = float((pull[told] / a[told]).max(initial=0.0))
+    kkt_excess = np.maximum(-gradient, 0.0) if problem.positive else np.abs(gradient)
+    told = (a > 0.0) & (kkt_excess > _noise(problem, layout, model.point.scores))
+    top = float((kkt_excess[told] / a[told]).max(initial=0.0))
     if problem.group_l1 == 0.0 or top == 0.0:
         return max(top - problem.capped_l1, 0.0)  # at zero a capped l1 holds as any other
     low, high = 0.0, top

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.criterion.penalties import Penalty
+from skgraft.arrays import Array, Index
+from skgraft.criterion import Penalty
 from skgraft.grafting.linear.hessian import FreeHessian, make_hessian
 from skgraft.grafting.linear.newton import Newton, Point, fit_intercept
 from skgraft.grafting.linear.problem import Layout, LinearProblem, make_penalty
@@ -16,9 +17,6 @@ from skgraft.grafting.linear.screening import ScreenedGradient
 from skgraft.grafting.loop import Candidates
 from skgraft.grafting.orthant import OrthantMemory, orthant_step, pseudo_gradient
 from skgraft.prices import within_limits
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 NEWTON_STEPS = 100
 INEXACT_STEPS = 2  # Newton steps between selections while many features still come in
@@ -172,15 +170,15 @@ class LinearModel:
 
     def gradient_test(self) -> Candidates:
         """Return the closed units with the distance of their gradient from the subdifferential at zero."""
-        pull = self._pull(self.evidence()[1])
+        kkt_excess = self._pull(self.scores_and_gradient()[1])
         closed = np.flatnonzero(~(self._open | self.layout.barred))
         if self.problem.convex:
             nothing = np.broadcast_to(0.0, closed.size)
             one = np.broadcast_to(np.intp(1), closed.size)
-            return Candidates(closed, pull[closed], nothing, nothing, one, nothing)
-        return self._priced_candidates(closed, pull)
+            return Candidates(closed, kkt_excess[closed], nothing, nothing, one, nothing)
+        return self._priced_candidates(closed, kkt_excess)
 
-    def evidence(self) -> tuple[Array, Array]:
+    def scores_and_gradient(self) -> tuple[Array, Array]:
         """Return the scores, computed afresh from the weights, and the loss gradient of all weights there.
 
         Where nothing is priced, a gradient that cannot leave the subdifferential at zero may be an earlier one.
@@ -217,7 +215,7 @@ class LinearModel:
             return np.sqrt(self.layout.over_units(np.add, excess * excess))
         return self.penalty.distance_at_zero(gradient)
 
-    def _priced_candidates(self, closed: Index, pull: Array) -> Candidates:
+    def _priced_candidates(self, closed: Index, kkt_excess: Array) -> Candidates:
         # An open weight may be zero now and not after the next step, so that what is open counts, not what is used.
         taken = self.problem.prices.kept.copy()
         taken[self.layout.feature(self._weights)] = True
@@ -228,7 +226,9 @@ class LinearModel:
         ridge = 0.5 * self.layout.over_units(np.maximum, self.penalty.ridge)[closed]
         count = self.layout.sizes[closed] // self.problem.n_outputs
         spent = self.problem.prices.total(taken)
-        return Candidates(closed, pull[closed], self.problem.l0 * charge, charge, count, ridge, int(taken.sum()), spent)
+        return Candidates(
+            closed, kkt_excess[closed], self.problem.l0 * charge, charge, count, ridge, int(taken.sum()), spent
+        )
 
     def open_violation(self) -> float:
         """Return the largest violation over the open weights and the intercepts."""
@@ -346,7 +346,7 @@ class LinearModel:
         self._gauss_seidel(tol)
         self.optimize(tol, exact=exact)
 
-    def sharpen(self, tol: float) -> None:
+    def final_newton(self, tol: float) -> None:
         """Take the last digits of the open weights, as far as two steps with the curvature at hand bring them."""
         known = self._gradient[self._weights] if self._fresh else None
         self._move_to(self._newton.run(self._point, self._part, tol, INEXACT_STEPS, known, as_is=True))

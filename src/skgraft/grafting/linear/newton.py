@@ -6,14 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skgraft.criterion.penalties import Penalty
+from skgraft.arrays import Array
+from skgraft.criterion import Penalty
+from skgraft.grafting.linear.augmented_quadratic import minimize_augmented
 from skgraft.grafting.linear.hessian import FreeHessian
-from skgraft.grafting.linear.lifting import minimize_lifted
 from skgraft.grafting.target import START_DAMPING, Target
-
-Array = NDArray[np.float64]
 
 LEAST_DAMPING = 1e-5
 NO_DAMPING = 1e-14
@@ -156,7 +154,7 @@ class Newton:
         if point.w.size + target.y.size > LIFT_LARGEST or (penalty.positive and not penalty.scalar):
             return here
         columns, mine = hessian.columns_by_output()
-        w, b = minimize_lifted(target, columns, mine, point.w, point.intercept, penalty, 0.2 * tol)
+        w, b = minimize_augmented(target, columns, mine, point.w, point.intercept, penalty, 0.2 * tol)
         there = self._visit(Point(w, b, hessian.scores(w) + b), penalty)
         return there if there.left < here.left else here
 

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.criterion.certificate import duality_gap
-from skgraft.criterion.penalties import Penalty
+from skgraft.arrays import Array
+from skgraft.criterion import Penalty, duality_gap
 from skgraft.grafting.linear.newton import fit_intercept
 from skgraft.grafting.linear.problem import Layout, LinearProblem, make_penalty
 from skgraft.prices import within_limits
-
-Array = NDArray[np.float64]
 
 ROUNDING = 1e-12  # a gap below this share of the criterion is rounding
 ROUNDED_SUMS = 8.0  # units in the last place by which a sum over residuals may be wrong

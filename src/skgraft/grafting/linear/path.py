@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from skgraft.criterion import Loss
-from skgraft.criterion.certificate import Certificate
-from skgraft.estimator.values import falling, list_of_numbers
+from skgraft.arrays import Array
+from skgraft.criterion import Certificate, Loss
+from skgraft.estimator import falling, list_of_numbers
 from skgraft.grafting.linear.fit import (
     LinearControls,
     begin,
@@ -29,8 +29,6 @@ from skgraft.grafting.linear.model import LinearModel, Outcome
 from skgraft.grafting.linear.problem import LinearProblem
 from skgraft.prices import Prices
 from skgraft.run import Monitor, Stop, threads, warn_user
-
-Array = NDArray[np.float64]
 
 # what a path goes along, and the parameter of the estimator that it gives values to
 PARAMETER = {"l1s": "l1", "l0s": "l0", "l2s": "l2", "sizes": "max_features", "costs": "max_cost"}

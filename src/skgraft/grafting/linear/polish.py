@@ -11,16 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skgraft.arrays import Array, Index
 from skgraft.grafting.effort import FULL
 from skgraft.grafting.linear.model import LinearModel
 from skgraft.grafting.loop import Settings, affordable, graft, record_step
 from skgraft.prices import within_limits
 from skgraft.run import Monitor
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 TRIALS = 24  # promising moves carried out before giving up
 EXHAUSTIVE = 600  # where there are at most this many moves, all that are not hopeless are carried out
@@ -154,8 +151,8 @@ class _Without:
         _apply(model, self._parts[drop], -1, self._settings)
         added = self._moves.add[mine]
         slope = model.gradient_of(added)
-        pull = np.maximum((-slope if model.problem.positive else np.abs(slope)) - model.penalty.hold[added], 0.0)
-        gain = pull**2 / (2.0 * (self._moves.curvature[mine] + model.penalty.ridge[added]))
+        kkt_excess = np.maximum((-slope if model.problem.positive else np.abs(slope)) - model.penalty.hold[added], 0.0)
+        gain = kkt_excess**2 / (2.0 * (self._moves.curvature[mine] + model.penalty.ridge[added]))
         price = model.problem.l0 * model.problem.prices.charge[added]
         self._hope[mine] = model.objective() - self._value + price - OPTIMISM * gain
         self._unknown[mine] = False
@@ -183,12 +180,12 @@ def _fill(model: LinearModel, settings: Settings) -> None:
     for _ in range(settings.max_iter):
         model.prune(generous=False)
         candidates = affordable(model.gradient_test(), settings)
-        wanting = (candidates.pull > settings.tol) & (candidates.price == 0.0) & (candidates.cost == 0.0)
+        wanting = (candidates.kkt_excess > settings.tol) & (candidates.price == 0.0) & (candidates.cost == 0.0)
         if not wanting.any():
             return
         units = candidates.take(wanting)
         if settings.max_features is not None:
-            units = units.take(np.array([np.argmax(units.pull)]))
+            units = units.take(np.array([np.argmax(units.kkt_excess)]))
         model.free(units.unit)
         model.optimize(0.1 * settings.tol, exact=True)
 
@@ -245,8 +242,8 @@ def _singles(model: LinearModel, parts: list[Index], settings: Settings) -> Move
     floor = 1e-9 * alone + 1e-300
 
     def gain(g: Array, e: Array) -> Array:
-        pull = np.maximum((-g if problem.positive else np.abs(g)) - threshold, 0.0)
-        reached = np.where(e > floor, pull**2 / (2.0 * (np.maximum(e, floor) + ridge)), 0.0)
+        kkt_excess = np.maximum((-g if problem.positive else np.abs(g)) - threshold, 0.0)
+        reached = np.where(e > floor, kkt_excess**2 / (2.0 * (np.maximum(e, floor) + ridge)), 0.0)
         return np.where(fresh, reached, -np.inf)
 
     cost = problem.prices.charge
@@ -314,9 +311,9 @@ def _by_removal(model: LinearModel, parts: list[Index], settings: Settings) -> M
             _reoptimize_without(model, part, settings)
             model.prune(generous=False)
         candidates = affordable(model.gradient_test(), settings)
-        candidates = candidates.take(~same[candidates.unit] & (candidates.pull > settings.tol))
+        candidates = candidates.take(~same[candidates.unit] & (candidates.kkt_excess > settings.tol))
         feature = model.layout.feature(model.layout.starts[candidates.unit])
-        gain = candidates.pull**2 / (2.0 * np.maximum(alone[feature] + 2.0 * candidates.ridge, 1e-300))
+        gain = candidates.kkt_excess**2 / (2.0 * np.maximum(alone[feature] + 2.0 * candidates.ridge, 1e-300))
         lost = model.objective() - value + candidates.price
         # a bag brings more than its first member: nothing is hopeless here
         anything, unknown = np.full(feature.size, -np.inf), np.zeros(feature.size)
@@ -338,9 +335,9 @@ def _perturb(model: LinearModel, settings: Settings, rng: np.random.Generator) -
     gone = np.unique(np.concatenate([parts[at] for at in chosen]))
     _reoptimize_without(model, gone, settings)
     candidates = affordable(model.gradient_test(), settings)
-    candidates = candidates.take(~np.isin(candidates.unit, gone) & (candidates.pull > settings.tol))
+    candidates = candidates.take(~np.isin(candidates.unit, gone) & (candidates.kkt_excess > settings.tol))
     if candidates.unit.size:
-        near = np.argsort(-candidates.pull, kind="stable")[: max(1, chosen.size)]
+        near = np.argsort(-candidates.kkt_excess, kind="stable")[: max(1, chosen.size)]
         _reoptimize_without(model, NOTHING, settings, int(candidates.unit[rng.choice(near)]))
         model.prune(generous=False)
     return True

@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.criterion.losses import Loss
-from skgraft.criterion.penalties import Penalty
+from skgraft.arrays import Array, Index
+from skgraft.criterion import Loss, Penalty
 from skgraft.grafting.target import Target
 from skgraft.matrix import Columns
-from skgraft.prices.resolve import Prices
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from skgraft.prices import Prices
 
 COMPILED_CELLS = 200_000  # problems of more cells than this are worth compiled kernels,
 STORED_CELL = 4  # a cell of a sparse matrix counting as so many

@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from skgraft.criterion.penalties import Penalty
+from skgraft.arrays import Array
+from skgraft.criterion import Penalty
 from skgraft.grafting.orthant import project
-
-Array = NDArray[np.float64]
 
 EPOCHS = 50  # coordinate epochs between Newton steps on the support
 PLAIN_EPOCHS = 3  # the same for plain NumPy, where an epoch costs more than a small factorisation
@@ -235,8 +234,8 @@ def _support_steps(H: NDArray[np.floating], q: Array, w: Array, penalty: Penalty
 def _support_violation(q: Array, w: Array, penalty: Penalty) -> float:
     """Return the largest slope of the model over the nonzero weights."""
     length = penalty.per_weight(np.sqrt(penalty.per_group(w * w)))
-    pull = penalty.per_weight(penalty.norm) / np.where(length > 0.0, length, 1.0)
-    return float(np.abs(np.where(w != 0.0, q + penalty.l1 * np.sign(w) + pull * w, 0.0)).max(initial=0.0))
+    kkt_excess = penalty.per_weight(penalty.norm) / np.where(length > 0.0, length, 1.0)
+    return float(np.abs(np.where(w != 0.0, q + penalty.l1 * np.sign(w) + kkt_excess * w, 0.0)).max(initial=0.0))
 
 
 def _support_step(H: NDArray[np.floating], q: Array, w: Array, penalty: Penalty) -> tuple[bool, bool]:

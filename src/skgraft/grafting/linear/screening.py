@@ -8,14 +8,11 @@ exact number, and the old one serves as well.  Nothing is approximated: tests an
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skgraft.criterion.penalties import Penalty
+from skgraft.arrays import Array, Index
+from skgraft.criterion import Penalty
 from skgraft.grafting.linear.problem import Layout
 from skgraft.matrix import Columns
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 MARGIN = 1e-9  # relative, for rounding in the bounds
 MOST = 0.4  # share of columns beyond which all are computed at once
@@ -67,7 +64,7 @@ class ScreenedGradient:
         open_question[layout.feature(np.flatnonzero(penalty.per_weight(penalty.distance_at_zero(-largest))))] = True
         open_question[needed] = True
         which = np.flatnonzero(open_question)
-        if which.size * self._columns.picks > MOST * reach.size:
+        if which.size * self._columns.column_access_cost > MOST * reach.size:
             return self.exact(residual)
         self._gradient[which] = self._columns.gradient_of(which, residual)
         self.evaluations += 1

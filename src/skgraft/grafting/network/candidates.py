@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skgraft.arrays import Array
 from skgraft.grafting.network.descent import Point
 from skgraft.grafting.network.problem import NetworkProblem
 from skgraft.grafting.network.wiring import slopes
-
-Array = NDArray[np.float64]
 
 # Standing in for |dC/dw|, which is zero for an even effect: the share of x² - 1 in g(w(x - t)) at the weights and
 # thresholds where such candidates start.
@@ -49,7 +47,7 @@ class Closed:
         """Whether the candidates of a row enter far from zero."""
         return row >= self.n_units + self.n_new
 
-    def pull(self) -> Array:
+    def kkt_excess(self) -> Array:
         """Return the size of the derivative towards each candidate."""
         parts = [np.abs(self.connections), self._lengths(self.units)]
         if self.even is not None:

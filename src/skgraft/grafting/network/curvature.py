@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skgraft.criterion.losses import Curvature
+from skgraft.arrays import Array, Index
+from skgraft.criterion import Curvature
 from skgraft.grafting.network.wiring import Network
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 BLOCK_CELLS = 1 << 18  # cells of a Jacobian that is held at a time
 

@@ -9,18 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from skgraft.criterion.penalties import Penalty
+from skgraft.arrays import Array, Index, Mask
+from skgraft.criterion import Penalty
 from skgraft.grafting.network.curvature import Rows, summed_derivatives
 from skgraft.grafting.network.problem import NetworkProblem
 from skgraft.grafting.network.wiring import Network, gradient, pack, scores, slopes, unpack
 from skgraft.grafting.orthant import OrthantMemory, orthant_step, pseudo_gradient
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Index = NDArray[np.intp]
 
 NEWTON_LARGEST = 400  # free weights beyond which second derivatives cost more than they bring,
 NEWTON_WORK = 2e8  # as they do where units reach many outputs: outputs · samples · weights²

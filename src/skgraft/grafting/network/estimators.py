@@ -13,21 +13,16 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from skgraft.arrays import Array, Index
 from skgraft.criterion import Loss, loss_facts, loss_names, resolve_loss
-from skgraft.estimator.class_scores import ClassProbabilities
-from skgraft.estimator.named_selector import NamedSelector
+from skgraft.estimator import ClassProbabilities, NamedSelector, store_parameters
 from skgraft.grafting.effort import EFFORTS
 from skgraft.grafting.network.fit import NetworkFit, fit_network
-from skgraft.grafting.network.prepare import Given, Prepared, prepare, standardized_rows
+from skgraft.grafting.network.prepare import Prepared, TrainingData, prepare, standardized_rows
 from skgraft.grafting.network.wiring import scores
-from skgraft.matrix.rows import merge_rows
-from skgraft.run.threads import threads
-from skgraft.tables.named import read_selected
-from skgraft.tables.table import read_training, sample_weights
-from skgraft.tables.targets import read_classes
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from skgraft.matrix import merge_rows
+from skgraft.run import threads
+from skgraft.tables import read_classes, read_selected, read_training, sample_weights
 
 _NON_NEGATIVE = Interval(Real, 0, None, closed="left")
 _AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
@@ -85,7 +80,7 @@ class _GraftedNetwork(NamedSelector, BaseEstimator):
         rows, weight = (None, weight) if self.early_stopping else merge_rows(X, y, weight)
         return rows, y if rows is None else y[rows], weight
 
-    def _grow(self, given: Given) -> None:
+    def _grow(self, given: TrainingData) -> None:
         """Grow the network and set every fitted attribute that classes and numbers share."""
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         prepared = prepare(self, given, seed)
@@ -332,39 +327,7 @@ class MLPGraftClassifier(ClassProbabilities, _GraftedNetwork):
         verbose: int = 0,
         callback: Any = None,
     ) -> None:
-        self.l1 = l1
-        self.l2 = l2
-        self.l0 = l0
-        self.loss = loss
-        self.output_weights = output_weights
-        self.output_l2 = output_l2
-        self.connect = connect
-        self.penalty_weights = penalty_weights
-        self.feature_costs = feature_costs
-        self.groups = groups
-        self.keep = keep
-        self.max_features = max_features
-        self.max_cost = max_cost
-        self.max_units = max_units
-        self.max_connections = max_connections
-        self.effort = effort
-        self.selection = selection
-        self.select_unit = select_unit
-        self.on_increase = on_increase
-        self.screen = screen
-        self.min_gain = min_gain
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.n_restarts = n_restarts
-        self.standardize = standardize
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
+        store_parameters(self, locals())
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MLPGraftClassifier:
@@ -392,7 +355,7 @@ class MLPGraftClassifier(ClassProbabilities, _GraftedNetwork):
         self.loss_ = self._loss.name
         rows, codes, weight = self._arranged(X, codes, weight)
         target = self._loss.encode(codes, classes.size)
-        self._grow(Given(X, target, weight, self._loss, strata=codes, rows=rows))
+        self._grow(TrainingData(X, target, weight, self._loss, strata=codes, rows=rows))
         return self
 
 
@@ -499,39 +462,7 @@ class MLPGraftRegressor(RegressorMixin, _GraftedNetwork):
         verbose: int = 0,
         callback: Any = None,
     ) -> None:
-        self.l1 = l1
-        self.l2 = l2
-        self.l0 = l0
-        self.loss = loss
-        self.delta = delta
-        self.output_weights = output_weights
-        self.output_l2 = output_l2
-        self.connect = connect
-        self.penalty_weights = penalty_weights
-        self.feature_costs = feature_costs
-        self.groups = groups
-        self.keep = keep
-        self.max_features = max_features
-        self.max_cost = max_cost
-        self.max_units = max_units
-        self.max_connections = max_connections
-        self.effort = effort
-        self.selection = selection
-        self.select_unit = select_unit
-        self.on_increase = on_increase
-        self.screen = screen
-        self.min_gain = min_gain
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.n_restarts = n_restarts
-        self.standardize = standardize
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
+        store_parameters(self, locals())
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MLPGraftRegressor:
@@ -560,7 +491,7 @@ class MLPGraftRegressor(RegressorMixin, _GraftedNetwork):
         rows, y, weight = self._arranged(X, y, weight)
         self._offset, self._unit = _moments(y, weight) if self._loss.scalable else (0.0, 1.0)
         target = (y - self._offset) / self._unit
-        self._grow(Given(X, target[:, None], weight, self._loss.rescaled(self._unit), rows=rows))
+        self._grow(TrainingData(X, target[:, None], weight, self._loss.rescaled(self._unit), rows=rows))
         return self
 
     def __sklearn_tags__(self) -> Tags:

@@ -6,18 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skgraft.criterion.certificate import NOT_CONVERGED, NOT_STATIONARY, WEIGHTS, Certificate
+from skgraft.arrays import Array, Index
+from skgraft.criterion import NOT_CONVERGED, NOT_STATIONARY, WEIGHTS, Certificate
 from skgraft.grafting.effort import FULL, Effort
 from skgraft.grafting.loop import Settings, graft, record_step
 from skgraft.grafting.network.model import NetworkModel, Saved
 from skgraft.grafting.network.problem import NetworkProblem
 from skgraft.grafting.network.wiring import Network, scores
 from skgraft.run import Controls, Fit, History, Monitor, Record
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 BATCH_UNITS = 10  # of a network that is fully connected from the start
 FALL_SHARE = 0.02  # share of min_gain below which a fall of the criterion ends a re-optimisation
@@ -142,7 +139,7 @@ def _settings(problem: NetworkProblem, controls: NetworkControls, model: Network
         effort=controls.effort,
         select_unit=controls.select_unit,
         on_increase=controls.on_increase,
-        tol=controls.tol * model.null_pull,
+        tol=controls.tol * model.null_excess,
         max_iter=controls.max_iter,
         priced=True,
         max_features=problem.prices.max_features,
@@ -178,7 +175,7 @@ def _result(
     net = model.net
     violation = model.open_violation()
     # where nothing pulls at the empty network, and what is left is rounding, there is nothing to divide by
-    violation = 0.0 if max(violation, controls.tol * model.null_pull) <= ROUNDING else violation / model.null_pull
+    violation = 0.0 if max(violation, controls.tol * model.null_excess) <= ROUNDING else violation / model.null_excess
     return NetworkFit(
         net=replace(net, b=net.b - net.b.mean()) if model.problem.target.loss.coupled else net,
         support=model.support(),

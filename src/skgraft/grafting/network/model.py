@@ -7,15 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from skgraft.arrays import Array, Index
 from skgraft.grafting.loop import Candidates, strongest
 from skgraft.grafting.network.candidates import Closed, closed_derivatives
 from skgraft.grafting.network.descent import Descent, Point, evaluate, loss_gradient, penalty_of
 from skgraft.grafting.network.problem import NetworkProblem
 from skgraft.grafting.network.weighing import gains
 from skgraft.grafting.network.wiring import Network, add_unit, connect, fully_connected, pack, pruned
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 SHORTLIST = 3  # candidates that are solved in earnest before one comes in
 SHORTLIST_LONG = 8  # for screen="quadratic": with even effects about, gradients tell less,
@@ -65,7 +63,7 @@ class NetworkModel:
         self._optimize_all(LAST_STEPS)
         self._evaluations = 0
         self._at = self._look_at_closed()
-        self.null_pull = float(self._at.pull().max(initial=0.0))
+        self.null_excess = float(self._at.kkt_excess().max(initial=0.0))
         self._weighed: dict[int, Array] = {}
         self._newest = np.empty(0, np.intp)
 
@@ -101,13 +99,13 @@ class NetworkModel:
         """Return every connection and every unit that is not there, with the derivative towards it."""
         problem, net = self.problem, self.net
         self._at = self._look_at_closed()
-        pull = np.maximum(self._at.pull() - problem.l1 * problem.penalty_weight, 0.0)
-        pull[net.unit, net.feature] = 0.0
+        kkt_excess = np.maximum(self._at.kkt_excess() - problem.l1 * problem.penalty_weight, 0.0)
+        kkt_excess[net.unit, net.feature] = 0.0
         if problem.max_units is not None and net.n_units >= problem.max_units:
-            pull[net.n_units :] = 0.0
+            kkt_excess[net.n_units :] = 0.0
         if problem.max_connections is not None:
-            pull[self._added() > problem.max_connections - net.n_connections] = 0.0
-        unit = np.flatnonzero(pull.ravel() > 0.0)
+            kkt_excess[self._added() > problem.max_connections - net.n_connections] = 0.0
+        unit = np.flatnonzero(kkt_excess.ravel() > 0.0)
         feature = unit % problem.columns.n_columns
         support = self.support()
         bags, charge = problem.prices.bags.of, problem.prices.charge
@@ -117,7 +115,7 @@ class NetworkModel:
         ridge = (problem.l2 * problem.penalty_weight)[feature]
         count = (~support[feature]).astype(np.intp)
         taken, spent = int(support.sum()), problem.prices.total(support)
-        return Candidates(unit, pull.ravel()[unit], problem.l0 * cost, cost, count, ridge, taken, spent)
+        return Candidates(unit, kkt_excess.ravel()[unit], problem.l0 * cost, cost, count, ridge, taken, spent)
 
     @property
     def gradient_evaluations(self) -> int:
@@ -131,7 +129,7 @@ class NetworkModel:
     def _added(self) -> Array:
         """Return how many connections each candidate would bring."""
         net, width = self.net, self.problem.columns.n_columns
-        n_rows = len(self._at.pull())
+        n_rows = len(self._at.kkt_excess())
         if not self.problem.connect_all:
             return np.ones((n_rows, width))
         is_new = np.ones(width)
@@ -334,7 +332,7 @@ class NetworkModel:
             mine = np.flatnonzero(candidates.unit % self.problem.columns.n_columns == feature)
             if mine.size:
                 mine_only = candidates.take(mine)
-                self.free(self.weigh(mine_only, -mine_only.pull, 1)[0].unit)
+                self.free(self.weigh(mine_only, -mine_only.kkt_excess, 1)[0].unit)
                 self._optimize_all(STEPS)
 
     def open_everything(self, n_units: int, rng: np.random.Generator) -> None:

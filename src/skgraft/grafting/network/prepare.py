@@ -9,17 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from skgraft.arrays import Array, Index
 from skgraft.criterion import Loss
-from skgraft.estimator.sizes import require_sizes
+from skgraft.estimator import require_sizes
 from skgraft.grafting.effort import EFFORTS
 from skgraft.grafting.network.fit import HeldOut, NetworkControls
 from skgraft.grafting.network.problem import NetworkProblem
 from skgraft.grafting.target import Target
 from skgraft.matrix import make_columns
-from skgraft.prices.resolve import resolve_penalty_weights, resolve_prices
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from skgraft.prices import resolve_penalty_weights, resolve_prices
+from skgraft.tables import weight_shares
 
 # What "auto" stands for where one connection comes in at a time, and where all of a feature or unit do.
 L0 = {"one": 0.005, "all": 5e-4}
@@ -29,7 +28,7 @@ FLOOR_ALL = 2.0  # min_gain as a share of l0 where many connections come in toge
 
 
 @dataclass(frozen=True)
-class Given:
+class TrainingData:
     """Validated data: X, encoded targets (n_samples, n_outputs), weights, the loss and, for classes, their codes.
 
     ``rows`` says which rows of X the targets and weights belong to, None that all of them do.
@@ -42,7 +41,7 @@ class Given:
     strata: Index | None = None
     rows: Index | None = None
 
-    def take(self, which: Index) -> Given:
+    def take(self, which: Index) -> TrainingData:
         """Return some of the rows; X is not copied."""
         strata = None if self.strata is None else self.strata[which]
         rows = which if self.rows is None else self.rows[which]
@@ -57,7 +56,7 @@ class Prepared:
     controls: NetworkControls
 
 
-def prepare(estimator: Any, given: Given, seed: int) -> Prepared:
+def prepare(estimator: Any, given: TrainingData, seed: int) -> Prepared:
     """Read the parameters of an estimator, refuse what cannot be meant, and set up the criterion."""
     names = getattr(estimator, "feature_names_in_", None)
     n_features = given.X.shape[1]
@@ -75,7 +74,7 @@ def prepare(estimator: Any, given: Given, seed: int) -> Prepared:
     if not (given.weight > 0.0).all():
         given = given.take(np.flatnonzero(given.weight > 0.0))
     training, held_out_rows = _split(estimator, given, seed) if estimator.early_stopping else (given, None)
-    weight = _shares(training.weight)
+    weight = weight_shares(training.weight)
     columns = make_columns(training.X, weight, center=True, standardize=estimator.standardize, rows=training.rows)
     require_sizes(columns, names)
     chosen = _choices(estimator, given)
@@ -110,7 +109,7 @@ def prepare(estimator: Any, given: Given, seed: int) -> Prepared:
     return Prepared(problem, controls)
 
 
-def _choices(estimator: Any, given: Given) -> dict[str, Any]:
+def _choices(estimator: Any, given: TrainingData) -> dict[str, Any]:
     """Return what "auto" stands for, and everything else as it is."""
     many = given.y.shape[1] > 1
     free = estimator.output_weights == "free" or (estimator.output_weights == "auto" and many)
@@ -150,12 +149,7 @@ def _require_sense(estimator: Any) -> None:
             raise ValueError(msg)
 
 
-def _shares(weight: Array) -> Array:
-    weight = weight / weight.max()  # first, since the sum of huge weights may be no float
-    return weight / weight.sum()
-
-
-def _split(estimator: Any, given: Given, seed: int) -> tuple[Given, Given]:
+def _split(estimator: Any, given: TrainingData, seed: int) -> tuple[TrainingData, TrainingData]:
     """Return the rows to learn from and those to hold out, of every class a like share."""
     from sklearn.model_selection import train_test_split
 
@@ -165,14 +159,14 @@ def _split(estimator: Any, given: Given, seed: int) -> tuple[Given, Given]:
     return given.take(np.sort(train)), given.take(np.sort(test))
 
 
-def _held_out(given: Given, problem: NetworkProblem, patience: int) -> HeldOut:
+def _held_out(given: TrainingData, problem: NetworkProblem, patience: int) -> HeldOut:
     columns, X = problem.columns, given.X if given.rows is None else given.X[given.rows]
 
     def rows(features: Index) -> Array:
         centre, scale = columns.centre[features], columns.scale[features]
         return standardized_rows(X, features, centre, scale, columns.constant[features])
 
-    return HeldOut(rows, given.y, _shares(given.weight), patience)
+    return HeldOut(rows, given.y, weight_shares(given.weight), patience)
 
 
 def standardized_rows(X: Any, features: Index, centre: Array, scale: Array, constant: NDArray[np.bool_]) -> Array:

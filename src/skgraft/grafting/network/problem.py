@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from skgraft.arrays import Array, Index
 from skgraft.grafting.network.wiring import Network
 from skgraft.grafting.target import Target
 from skgraft.matrix import Columns
-from skgraft.prices.resolve import Prices
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from skgraft.prices import Prices
 
 
 @dataclass(frozen=True)

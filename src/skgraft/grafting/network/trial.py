@@ -13,12 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skgraft.criterion.losses import Logistic, Loss
+from skgraft.arrays import Array, Index
+from skgraft.criterion import Logistic, Loss
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 Derivatives = tuple[Array, Array, Array]
 
 STEPS = 30
@@ -35,13 +33,13 @@ class Trials:
     """Candidates to be solved side by side.
 
     Arrays of shape (n_candidates, n_samples) or (n_candidates,): the feature ``x``, the unit's input ``z``, where it
-    starts from, ``along`` the way the candidate moves the scores (see :class:`Along`), and the coefficients of its
+    starts from, ``along`` how the candidate moves scores (see :class:`DirectionalLoss`), and the coefficients of its
     penalties.
     """
 
     x: Array
     z: Array
-    along: Along
+    along: DirectionalLoss
     start: Array  # (n_candidates, 3)
     l1: Array
     l2: Array
@@ -56,7 +54,7 @@ class Trials:
         return Trials(self.x[:, rows], self.z[:, rows], self.along.some_rows(rows, times), self.start, self.l1, self.l2)
 
 
-class Along:
+class DirectionalLoss:
     """The loss along each candidate's direction: L(f_0 + v·t) as a function of the scalar t of every sample."""
 
     weight: Array
@@ -66,11 +64,11 @@ class Along:
         """Number of scores of a sample that a candidate changes."""
         return 1
 
-    def take(self, which: Index) -> Along:
+    def take(self, which: Index) -> DirectionalLoss:
         """Return some of the candidates."""
         raise NotImplementedError
 
-    def some_rows(self, rows: slice, times: float) -> Along:
+    def some_rows(self, rows: slice, times: float) -> DirectionalLoss:
         """Return the candidates on some of the samples, each counting so many times."""
         raise NotImplementedError
 
@@ -84,7 +82,7 @@ class Along:
 
 
 @dataclass(frozen=True)
-class OneOutput(Along):
+class OneOutput(DirectionalLoss):
     """Candidates that reach one output each.
 
     A softmax seen from one of its scores is a logistic function of that score's distance to the others'
@@ -120,7 +118,7 @@ class OneOutput(Along):
 
 
 @dataclass(frozen=True)
-class ManyOutputs(Along):
+class ManyOutputs(DirectionalLoss):
     """Candidates that reach several outputs at once, by the rows of ``v`` (n_candidates, n_outputs)."""
 
     loss: Loss

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skgraft.arrays import Array, Index
 from skgraft.grafting.network.candidates import Closed
 from skgraft.grafting.network.descent import Point
 from skgraft.grafting.network.problem import NetworkProblem
-from skgraft.grafting.network.trial import Along, ManyOutputs, Trials, seen_from_one_output, solve
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from skgraft.grafting.network.trial import DirectionalLoss, ManyOutputs, Trials, seen_from_one_output, solve
 
 # A candidate without a gradient at zero starts as a step of this steepness at each of these quantiles, both ways.
 STEEPNESS = 3.0
@@ -82,7 +79,7 @@ def _starts(x: Array, weight: Array, *, even: bool) -> Array:
 
 def _surroundings(
     problem: NetworkProblem, point: Point, rows: Array, closed: Closed, row: Index, feature: Index
-) -> tuple[Array, Along]:
+) -> tuple[Array, DirectionalLoss]:
     """Return the input of each candidate's unit, and the loss along what that unit gives to the outputs."""
     net, f, target = point.net, point.f, problem.target
     z = np.zeros((row.size, f.shape[0]))

@@ -16,18 +16,24 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from skgraft.grafting.linear.estimators import _LinearGraft, _shares
+from skgraft.arrays import Array
+from skgraft.grafting.linear.estimators import LinearGraft
 from skgraft.grafting.linear.fit import unconverged
-from skgraft.grafting.stream.absorb import Block, absorb
-from skgraft.grafting.stream.given import Given, LinearCriterion, extended_index, is_same
+from skgraft.grafting.stream.given import LinearCriterion, TrainingData, extended_index, is_same
 from skgraft.grafting.stream.names import NameIndex, block_names
 from skgraft.grafting.stream.state import Stream
 from skgraft.grafting.stream.terms import Terms
+from skgraft.grafting.stream.update import Block, update_stream
 from skgraft.run import Ending, threads
-from skgraft.tables.named import named_columns, read_block, read_selected, take_named
-from skgraft.tables.table import read_table, sample_weights
-
-Array = NDArray[np.float64]
+from skgraft.tables import (
+    named_columns,
+    read_block,
+    read_selected,
+    read_table,
+    sample_weights,
+    take_named,
+    weight_shares,
+)
 
 # what a change of makes another criterion, under which nothing is known of columns that are gone
 _CRITERION = (
@@ -38,7 +44,7 @@ _SHOWN = 3  # names in a message
 BUFFER = [None, Interval(Integral, 0, None, closed="left")]
 
 
-class ColumnStream(_LinearGraft):
+class ColumnStream(LinearGraft):
     """Grafting over columns that arrive in blocks; mixed into a linear estimator, whose criterion it minimises.
 
     What a stream has come to is never changed but replaced, so that an error or Ctrl-C leaves everything as it was.
@@ -70,9 +76,9 @@ class ColumnStream(_LinearGraft):
             block = Block(columns.X, columns, 0, names, NameIndex().extended(names))
             criterion = LinearCriterion(self, target.y, target.weight, Terms(), problem)
             start = self._start(columns.centre, columns.scale, problem.n_outputs)
-            self._stream = absorb(None, block, criterion, self._controls(), self.buffer, start)
+            self._stream = update_stream(None, block, criterion, self._controls(), self.buffer, start)
             weights = sample_weights(sample_weight, columns.X)
-            self._given = Given(target.y, self._codes(target.y), weights, target.weight)
+            self._given = TrainingData(target.y, self._codes(target.y), weights, target.weight)
             self._noted = self._criterion_now()
             self._strict = True
             self._conclude()
@@ -239,10 +245,10 @@ class ColumnStream(_LinearGraft):
         noted = self._criterion_now()
         if before is not None and not is_same(noted, self._noted):
             before = before.distrusted(criterion.over(block.columns, block.positions, names).target)
-        self._stream = absorb(before, block, criterion, replace(self._controls(), verbose=verbose), self.buffer)
+        self._stream = update_stream(before, block, criterion, replace(self._controls(), verbose=verbose), self.buffer)
         self._given, self._noted, self._strict = given, noted, False
 
-    def _read(self, X_block: Any, y: Any, sample_weight: Any, before: Given | None) -> tuple[Any, Given]:
+    def _read(self, X_block: Any, y: Any, sample_weight: Any, before: TrainingData | None) -> tuple[Any, TrainingData]:
         """Read a block, its target and weights, which must be those given before."""
         classes = getattr(self, "classes_", None)
         if before is not None and sample_weight is None:
@@ -250,7 +256,7 @@ class ColumnStream(_LinearGraft):
             if np.shape(X_block)[:1] != sample_weight.shape:
                 sample_weight = None  # the number of rows is at fault, and reading the block will say so
         X, target, weight = self._encoded(X_block, y, sample_weight)
-        now = Given(target, self._codes(target), sample_weights(sample_weight, X), _shares(weight))
+        now = TrainingData(target, self._codes(target), sample_weights(sample_weight, X), weight_shares(weight))
         if before is not None:
             before.require_same(now, classes, getattr(self, "classes_", None))
         return X, now

@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skgraft.arrays import Array, Index
 from skgraft.grafting.linear.problem import LinearProblem
 from skgraft.grafting.stream.names import NameIndex
 from skgraft.grafting.stream.state import Stream
 from skgraft.grafting.stream.terms import Terms
 from skgraft.matrix import DenseColumns, JoinedColumns, SparseColumns, make_columns
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 _SHOWN = 3  # classes in a message
 
@@ -48,7 +46,7 @@ class LinearCriterion:
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class TrainingData:
     """What comes with every block: the target, encoded and decoded, and the weights of the samples.
 
     ``weight`` are these with those of the classes, and sum to one.
@@ -68,7 +66,7 @@ class Given:
             )
             raise ValueError(msg)
 
-    def require_same(self, now: Given, classes: Any, classes_now: Any) -> None:
+    def require_same(self, now: TrainingData, classes: Any, classes_now: Any) -> None:
         """Refuse other samples than those of the blocks before."""
         self.require_rows(now.codes.shape[0])
         if classes is not None and not np.array_equal(classes, classes_now):

@@ -11,17 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from skgraft.arrays import Array, Index, Mask
 from skgraft.grafting.linear.problem import Layout, LinearProblem, make_penalty
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 # A column of its own: its values, or the rows and values of those that are not zero.
 Column: TypeAlias = NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class RetainedColumns:
     """The columns in memory: selected ones and the buffer.
 
     Attributes
@@ -41,7 +39,7 @@ class Held:
     rank : ndarray
         How far the residual must move before a column can come in: the smaller, the more promising.
     expiry : ndarray
-        How far along its way (see :class:`Ledger`) the residual may go before a column has to be tested again.
+        How far along its way (see :class:`ExpiryIndex`) the residual may go before a column has to be tested again.
     """
 
     positions: Index
@@ -54,7 +52,7 @@ class Held:
     expiry: Array
 
     @classmethod
-    def nothing(cls, n_outputs: int) -> Held:
+    def nothing(cls, n_outputs: int) -> RetainedColumns:
         """Return no columns."""
         none, nowhere = np.empty(0), np.empty(0, np.intp)
         return cls(nowhere, [], [], np.empty((0, n_outputs)), np.empty(0, bool), nowhere, none, none)
@@ -64,9 +62,9 @@ class Held:
         """Number of columns."""
         return self.positions.size
 
-    def take(self, which: Index) -> Held:
+    def take(self, which: Index) -> RetainedColumns:
         """Return some of the columns, in the given order."""
-        return Held(
+        return RetainedColumns(
             self.positions[which],
             [self.names[k] for k in which],
             [self.columns[k] for k in which],
@@ -77,9 +75,9 @@ class Held:
             self.expiry[which],
         )
 
-    def joined(self, other: Held) -> Held:
+    def joined(self, other: RetainedColumns) -> RetainedColumns:
         """Return these columns and others, by their positions."""
-        both = Held(
+        both = RetainedColumns(
             np.concatenate([self.positions, other.positions]),
             self.names + other.names,
             self.columns + other.columns,
@@ -128,18 +126,18 @@ def copied(X: Any, which: Index) -> list[Column]:
 
 
 @dataclass(frozen=True, eq=False)
-class Promise:
-    """What the gradients of columns say: ``rank`` and ``expiry`` as in :class:`Held`, the latter counted from zero.
+class ScreeningBound:
+    """What the gradients of columns say: ``rank`` and ``expiry`` as in :class:`RetainedColumns`, the latter from zero.
 
-    ``pull`` is the distance of each gradient from the subdifferential at zero.
+    ``kkt_excess`` is the distance of each gradient from the subdifferential at zero.
     """
 
     rank: Array
     expiry: Array
-    pull: Array
+    kkt_excess: Array
 
 
-def promise(problem: LinearProblem, gradient: Array, tol: float) -> Promise:
+def screening_bound(problem: LinearProblem, gradient: Array, tol: float) -> ScreeningBound:
     """Judge columns that are not in the model by their loss gradients (n_columns, n_outputs).
 
     A gradient moves by at most the length of its column times the way of the residual (Cauchy-Schwarz).  So a column
@@ -153,7 +151,7 @@ def promise(problem: LinearProblem, gradient: Array, tol: float) -> Promise:
         # a gain of slack²/2 length² must also pay the price
         charge = problem.prices.charge[problem.prices.bags.of]
         rank = np.where(length > 0.0, slack / length + np.sqrt(2.0 * problem.l0 * charge), np.inf)
-    return Promise(rank, expiry, np.where(length > 0.0, np.maximum(-slack, 0.0), 0.0))
+    return ScreeningBound(rank, expiry, np.where(length > 0.0, np.maximum(-slack, 0.0), 0.0))
 
 
 def _slack(problem: LinearProblem, gradient: Array) -> tuple[Array, Array]:
@@ -165,8 +163,8 @@ def _slack(problem: LinearProblem, gradient: Array) -> tuple[Array, Array]:
     penalty = make_penalty(problem, layout)
     flat, length = layout.flat(gradient), problem.columns.length
     if not layout.grouped:
-        pull = -flat if problem.positive else np.abs(flat)
-        return (penalty.hold - pull).reshape(gradient.shape).min(axis=1), length
+        kkt_excess = -flat if problem.positive else np.abs(flat)
+        return (penalty.hold - kkt_excess).reshape(gradient.shape).min(axis=1), length
     of = layout.unit_of
     excess = penalty.excess(flat)
     reach = np.sqrt(layout.over_units(np.add, excess * excess))
@@ -204,7 +202,7 @@ def stays(rank: Array, selected: Mask, buffer: int | None, bag: Index | None) ->
 
 
 @dataclass(frozen=True)
-class Ledger:
+class ExpiryIndex:
     """Until when the columns that are gone are known to stay out of the model.
 
     The way is the length of the path that the residual has gone so far.  It is never changed, only extended.
@@ -212,15 +210,15 @@ class Ledger:
 
     parts: tuple[Array, ...] = field(default=())
 
-    def extended(self, expiry: Array) -> Ledger:
+    def extended(self, expiry: Array) -> ExpiryIndex:
         """Return the ledger with further columns."""
         new = np.sort(expiry)
         parts = list(self.parts)
         while parts and parts[-1].size <= new.size:
             new = np.sort(np.concatenate([parts.pop(), new]), kind="stable")
-        return Ledger((*parts, new)) if new.size else self
+        return ExpiryIndex((*parts, new)) if new.size else self
 
-    def joined(self, other: Ledger) -> Ledger:
+    def joined(self, other: ExpiryIndex) -> ExpiryIndex:
         """Return the columns of both."""
         both = self
         for part in other.parts:

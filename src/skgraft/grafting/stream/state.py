@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skgraft.criterion.certificate import GLOBAL, NO_MOVE, NOT_CONVERGED, WEIGHTS, Certificate
+from skgraft.arrays import Array, Index
+from skgraft.criterion import GLOBAL, NO_MOVE, NOT_CONVERGED, WEIGHTS, Certificate
 from skgraft.grafting.linear.fit import rounding
 from skgraft.grafting.linear.newton import fit_intercept
-from skgraft.grafting.stream.held import Held, Ledger
+from skgraft.grafting.stream.held import ExpiryIndex, RetainedColumns
 from skgraft.grafting.stream.names import NameIndex
 from skgraft.grafting.target import Target
-from skgraft.run.history import History
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from skgraft.run import History
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +60,7 @@ class Stream:
 
     Attributes
     ----------
-    held : Held
+    held : RetainedColumns
         The columns in memory.
     intercept : ndarray of shape (n_outputs,)
         Intercepts on the original scale.
@@ -75,7 +72,7 @@ class Stream:
         Largest gradient of the empty model over all columns seen.
     way : float
         Length of the path that the residual has gone.
-    ledger : Ledger
+    ledger : ExpiryIndex
         About the columns that are gone.
     safe_way : float
         Up to here all of them are known to lie inside the subdifferential at zero.
@@ -91,19 +88,19 @@ class Stream:
         How far a further pass has come, None in the first.
     """
 
-    held: Held
+    held: RetainedColumns
     intercept: Array
     known: Known
     null_residual: Array
     scale: float
     way: float
-    ledger: Ledger
+    ledger: ExpiryIndex
     safe_way: float
     seen: int
     names: NameIndex
     order: Index
     history: History
-    again: Again | None = None
+    again: PassState | None = None
 
     @property
     def n_forgotten(self) -> int:
@@ -142,7 +139,7 @@ class Stream:
 
     def reopened(self) -> Stream:
         """Return the stream at the start of a further pass over its columns."""
-        return replace(self, again=Again())
+        return replace(self, again=PassState())
 
     def passed(self) -> Stream:
         """Return the stream at the end of such a pass: what was known of the columns before it is out of date."""
@@ -156,18 +153,18 @@ class Stream:
 
     def distrusted(self, target: Target) -> Stream:
         """Return the stream after a change of the criterion: nothing is known of the columns that are gone."""
-        gone = Ledger().extended(np.full(self.n_forgotten, -np.inf))
+        gone = ExpiryIndex().extended(np.full(self.n_forgotten, -np.inf))
         empty = null_residual(target)
         known = replace(self.known, residual=empty, rounding=rounding(target), finished=False, scope=NOT_CONVERGED)
         return replace(self, ledger=gone, safe_way=-np.inf, known=known, null_residual=empty, scale=0.0)
 
 
 @dataclass(frozen=True)
-class Again:
+class PassState:
     """How many columns a further pass has read, and what it found of those it let go."""
 
     read: int = 0
-    ledger: Ledger = field(default_factory=Ledger)
+    ledger: ExpiryIndex = field(default_factory=ExpiryIndex)
     safe_way: float = np.inf
 
 
@@ -175,10 +172,21 @@ def empty_stream(target: Target) -> Stream:
     """Return the stream before its first block."""
     residual = null_residual(target)
     known = Known(residual, 0.0, 0.0, 0.0, 0.0, None, 1.0, rounding(target), finished=False)
-    held = Held.nothing(target.n_outputs)
+    held = RetainedColumns.nothing(target.n_outputs)
     none = np.empty(0, np.intp)
     return Stream(
-        held, np.zeros(target.n_outputs), known, residual, 0.0, 0.0, Ledger(), np.inf, 0, NameIndex(), none, History()
+        held,
+        np.zeros(target.n_outputs),
+        known,
+        residual,
+        0.0,
+        0.0,
+        ExpiryIndex(),
+        np.inf,
+        0,
+        NameIndex(),
+        none,
+        History(),
     )
 
 

@@ -9,20 +9,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skgraft.prices.resolve import (
+from skgraft.arrays import Array, Index
+from skgraft.prices import (
     Prices,
-    _entries,
-    _is_mask,
-    _named_entries,
-    _numbers,
+    is_mask,
+    list_entries,
+    named_entries,
+    read_numbers,
     resolve_penalty_weights,
     resolve_prices,
 )
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 _ABSENT = object()
 
@@ -177,12 +174,12 @@ def _known(said: _Said, columns: list[tuple[int, str]]) -> dict[str, Any]:
 
 
 def _read_numbers(values: Any, parameter: str) -> _Said:
-    by_name = _named_entries(values)
+    by_name = named_entries(values)
     if by_name is not None:
-        _numbers(list(by_name.values()), list(by_name), parameter)
+        read_numbers(list(by_name.values()), list(by_name), parameter)
         return _Said(parameter, None, by_name)
-    entries = _entries(values, parameter)
-    _numbers(entries, range(len(entries)), parameter)
+    entries = list_entries(values, parameter)
+    read_numbers(entries, range(len(entries)), parameter)
     return _Said(parameter, entries, {})
 
 
@@ -194,11 +191,11 @@ def _references(which: Any, parameter: str) -> list[Hashable]:
     """Return the features that a user names: names and positions."""
     if isinstance(which, (str, int, np.integer)):
         return [which if isinstance(which, str) else int(which)]
-    by_name = _named_entries(which)
-    if by_name is not None and _is_mask(list(by_name.values())):
+    by_name = named_entries(which)
+    if by_name is not None and is_mask(list(by_name.values())):
         return [name for name, is_in in by_name.items() if is_in]
-    entries = list(which) if isinstance(which, AbstractSet) else _entries(which, parameter)
-    if _is_mask(entries):
+    entries = list(which) if isinstance(which, AbstractSet) else list_entries(which, parameter)
+    if is_mask(entries):
         return [position for position, is_in in enumerate(entries) if is_in]
     for entry in entries:
         if isinstance(entry, bool) or not isinstance(entry, (str, int)) or (isinstance(entry, int) and entry < 0):
@@ -209,7 +206,7 @@ def _references(which: Any, parameter: str) -> list[Hashable]:
 
 def _read_groups(groups: Any) -> _Said:
     if not isinstance(groups, Mapping):
-        by_name = _named_entries(groups)
+        by_name = named_entries(groups)
         return _Said("groups", None, by_name) if by_name is not None else _Said("groups", _labels(groups), {})
     of: dict[Hashable, Hashable] = {}
     for label, which in groups.items():
@@ -228,7 +225,7 @@ def _read_groups(groups: Any) -> _Said:
 
 
 def _labels(groups: Any) -> list[Any]:
-    labels = _entries(groups, "groups")
+    labels = list_entries(groups, "groups")
     for position, label in enumerate(labels):
         if label is None or not isinstance(label, Hashable) or label != label:  # noqa: PLR0124 -- NaN
             msg = f"In groups, the bag of column {position} cannot be {label!r}: use a string or a number."

@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skgraft.arrays import Array, Index
 from skgraft.criterion import Curvature, Penalty
 from skgraft.grafting.linear.hessian.free import COUPLED_WEIGHTS, DEFINITE, RESIDUAL_EPOCHS, FreeHessian
 from skgraft.grafting.linear.quadratic import minimize_gram
 from skgraft.matrix import DenseBlock
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 SYNC_CELLS = 1 << 17  # cells that are centred and scaled at a time, while they are in the cache
 

@@ -29,12 +29,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from skgraft.arrays import Array, Index
 from skgraft.criterion import Curvature, Penalty
 from skgraft.grafting.linear.quadratic import PLAIN_WEIGHTS, block_norms, minimize_gram
 from skgraft.matrix import Block
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 RESIDUAL_EPOCHS = 300  # coordinate epochs on rows or sparse columns
 COUPLED_WEIGHTS = 8000  # beyond this many coupled free weights their matrix is replaced by a separable bound

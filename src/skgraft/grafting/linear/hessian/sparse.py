@@ -8,13 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from skgraft.arrays import Array, Index
 from skgraft.criterion import Curvature, Penalty
 from skgraft.grafting.linear.hessian.free import DEFINITE, RESIDUAL_EPOCHS, FreeHessian
 from skgraft.grafting.linear.quadratic import minimize_gram
 from skgraft.matrix import SparseBlock
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 PATIENT_EPOCHS = 100  # coordinate epochs where a Gram matrix is small enough to take over
 SPARSE_GRAM_WEIGHTS = 4000  # up to here an ill-conditioned sparse problem is finished with its Gram matrix

@@ -7,21 +7,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skgraft.arrays import Array, Index, Mask
 from skgraft.grafting.linear.fit import LinearControls, check_saved, minimize, rounding, scope_of
 from skgraft.grafting.linear.optimality import model_scores
 from skgraft.grafting.linear.problem import Layout, LinearProblem, make_penalty
-from skgraft.grafting.stream.held import Held, copied, promise, stays
+from skgraft.grafting.stream.held import RetainedColumns, copied, screening_bound, stays
 from skgraft.grafting.stream.names import NameIndex
-from skgraft.grafting.stream.state import Again, Known, Stream, empty_stream
+from skgraft.grafting.stream.state import Known, PassState, Stream, empty_stream
 from skgraft.grafting.target import Target
 from skgraft.matrix import DenseColumns, JoinedColumns, SparseColumns
 from skgraft.run import Monitor, Record
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 
 class Criterion(Protocol):
@@ -70,7 +66,7 @@ class _StreamMonitor(Monitor):
         return replace(record, feature=feature, features=tuple(came_in), gradient_evaluations=evaluations)
 
 
-def absorb(
+def update_stream(
     before: Stream | None,
     block: Block,
     criterion: Criterion,
@@ -103,15 +99,15 @@ def absorb(
     before = replace(before, scale=max(before.scale, float(np.abs(both[:, n_outputs:]).max(initial=0.0))))
     gradient = both[:, :n_outputs]
     tol = _tolerance(arriving.target, controls, before.scale)
-    found = promise(arriving, gradient, tol)
+    found = screening_bound(arriving, gradient, tol)
     anew = np.flatnonzero(~np.isin(block.positions, before.held.positions))  # in a further pass some are there already
-    pull = float(found.pull[anew].max(initial=0.0))
-    if not before.known.finished or not arriving.convex or pull > tol or _some_always_open(arriving):
+    kkt_excess = float(found.kkt_excess[anew].max(initial=0.0))
+    if not before.known.finished or not arriving.convex or kkt_excess > tol or _some_always_open(arriving):
         return _optimized(before, block, arriving, criterion, controls, buffer)
     known = before.known
-    if pull > 0.0:
+    if kkt_excess > 0.0:
         known = _with_tested(known, arriving, np.where(np.isin(np.arange(len(gradient)), anew)[:, None], gradient, 0.0))
-        known = replace(known, violation=max(known.violation, pull))
+        known = replace(known, violation=max(known.violation, kkt_excess))
     newcomers = _Newcomers(
         block,
         anew,
@@ -161,7 +157,7 @@ def _with_tested(known: Known, problem: LinearProblem, gradient: Array) -> Known
 
 @dataclass(frozen=True, eq=False)
 class _Newcomers:
-    """A block's columns that may be kept, and for all its columns what :class:`Held` asks."""
+    """A block's columns that may be kept, and for all its columns what :class:`RetainedColumns` asks."""
 
     block: Block
     which: Index
@@ -171,10 +167,10 @@ class _Newcomers:
     rank: Array
     expiry: Array
 
-    def taken(self, which: Index) -> Held:
+    def taken(self, which: Index) -> RetainedColumns:
         """Return copies of some columns of the block."""
         block = self.block
-        return Held(
+        return RetainedColumns(
             block.start + which,
             [block.names[j] for j in which.tolist()],
             copied(block.X, which),
@@ -208,7 +204,7 @@ def _kept(stream: Stream, new: _Newcomers, buffer: int | None, *, whole: bool) -
         return replace(stream, held=kept, ledger=ledger, safe_way=safe, seen=stop, names=block.index)
     # what goes before this pass has read it again belongs to what was known before
     unread = np.concatenate([held.positions[~old] >= stop, np.zeros(int((~fresh).sum()), bool)])
-    again = Again(stop, again.ledger.extended(gone[~unread]), min(again.safe_way, safe))
+    again = PassState(stop, again.ledger.extended(gone[~unread]), min(again.safe_way, safe))
     return replace(stream, held=kept, ledger=stream.ledger.extended(gone[unread]), again=again)
 
 
@@ -219,7 +215,7 @@ class _Pool:
     ``old`` and ``new`` are where the held columns and the block's stand in it.
     """
 
-    held: Held
+    held: RetainedColumns
     columns: DenseColumns | SparseColumns | JoinedColumns
     positions: Index
     names: Sequence[str]
@@ -292,7 +288,7 @@ def _optimized(
         order=_arrivals(before.order, pool.positions[ended.model.order(ended.saved)]),
         history=monitor.history,
     )
-    found = promise(problem, pool.columns.gradient(residual), _tolerance(problem.target, controls, scale))
+    found = screening_bound(problem, pool.columns.gradient(residual), _tolerance(problem.target, controls, scale))
     bag, expiry = _first_of_bag(problem, pool.positions), stream.way + found.expiry
 
     def told(which: Index) -> dict[str, Any]:

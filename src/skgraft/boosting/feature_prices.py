@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skgraft.prices.resolve import Prices
+from skgraft.arrays import Array, Index
+from skgraft.prices import Prices
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 CostFunction = Callable[[NDArray[np.bool_]], Any]
 
 
@@ -35,7 +34,7 @@ class Change:
     free_rose: bool
 
 
-class Market:
+class FeaturePrices:
     """Prices φ_f(Ω) of all features given the set Ω of those bought, and the money spent.
 
     Parameters
@@ -82,16 +81,16 @@ class Market:
         self.phi, self._price = self._look_up(), None
         return Change(np.flatnonzero(self.price < before), free_rose=bool(((before == 0.0) & (self.price > 0.0)).any()))
 
-    def replay(self, log: list[Purchase]) -> Market:
-        """Return a market in which these purchases were made, and nothing else."""
-        other = Market(self._prices, self.mu, self._function)
+    def replay(self, log: list[Purchase]) -> FeaturePrices:
+        """Return feature prices in which these purchases were made, and nothing else."""
+        other = FeaturePrices(self._prices, self.mu, self._function)
         for purchase in log:
             other.buy(purchase.feature, purchase.gain, (purchase.round, purchase.output))
         return other
 
-    def with_mu(self, mu: float) -> Market:
-        """Return a market before any purchase, with another mu."""
-        return Market(self._prices, mu, self._function)
+    def with_mu(self, mu: float) -> FeaturePrices:
+        """Return feature prices before any purchase, with another mu."""
+        return FeaturePrices(self._prices, mu, self._function)
 
     def _look_up(self) -> Array:
         """Return φ_f(Ω): nothing for what is already there."""

@@ -12,20 +12,16 @@ and no damping.  It has as many more weights as there are samples, so it is kept
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skgraft.criterion.losses import Huber
-from skgraft.criterion.penalties import Penalty
+from skgraft.arrays import Array, Index
+from skgraft.criterion import Huber, Penalty
 from skgraft.grafting.linear.quadratic import PLAIN_WEIGHTS, minimize_gram
 from skgraft.grafting.target import Target
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 WALL = 100.0  # slope that keeps a sign, in units of the largest residual
 
 
-def minimize_lifted(
+def minimize_augmented(
     target: Target, columns: list[Array], mine: list[Index], w: Array, intercept: Array, penalty: Penalty, tol: float
 ) -> tuple[Array, Array]:
     """Return weights and intercepts at the minimum of the criterion, starting from given ones.

@@ -18,11 +18,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from skgraft.arrays import Array, Index
 
 PRECISION = 1e-9  # largest infeasibility that HiGHS leaves, of the program and of its dual
 NOTHING = 1e-10  # what a weight may add to any margin of one without counting: a tenth of the precision
@@ -50,7 +48,7 @@ class Rows(NamedTuple):
         return cls(matrix.data, matrix.indices, matrix.indptr)
 
 
-class Master:
+class DualLP:
     """The program with the rows that are in use.
 
     Parameters
@@ -68,7 +66,7 @@ class Master:
     --------
     >>> import numpy as np
     >>> from scipy import sparse
-    >>> master = Master(np.ones(2), np.ones(2), sparse.csr_array([[1.0, -1.0]]), 1.0)
+    >>> master = DualLP(np.ones(2), np.ones(2), sparse.csr_array([[1.0, -1.0]]), 1.0)
     >>> master.add(Rows.of(sparse.csr_array([[2.0, 2.0]])), np.ones(1))  # x = 2 and x = -2, of opposite classes
     >>> master.solve()
     >>> master.variables, master.weights, abs(master.intercepts)
