@@ -322,6 +322,14 @@ def test_paths_and_cross_validation_with_a_cap_are_separate_fits():
     assert_allclose(top, l1_max(X, y) - 0.1)
 
 
+def test_weights_beyond_the_cap_leave_no_gap_to_refine():
+    X, y = sample(16)
+    model = GraftRegressor(l1=0.01, capped_l1=0.3, cap=0.2, select_unit=3).fit(X, y)
+    assert [record.kind for record in model.history_].count("reweight") >= 1
+    plain = GraftRegressor(l1=0.31, select_unit=3).fit(X, y)
+    assert len(model.history_) <= 3 * len(plain.history_) + 10
+
+
 def test_a_cap_and_a_price_are_not_taken_together():
     X, y = sample(16)
     for price in ({"l0": 0.1}, {"max_features": 2}, {"max_cost": 2.0}):
