@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -21,6 +23,7 @@ from skgraft import (
     l1_max,
 )
 from skgraft.criterion import Penalty, duality_gap, make_loss
+from skgraft.grafting.linear.optimality import certify
 from skgraft.grafting.target import Target
 from skgraft.matrix import make_columns
 
@@ -320,6 +323,18 @@ def test_paths_and_cross_validation_with_a_cap_are_separate_fits():
     assert_allclose(model.coef_, alone.coef_)
     top = l1_max(X, y, capped_l1=0.1)
     assert_allclose(top, l1_max(X, y) - 0.1)
+
+
+def test_the_constant_of_weights_beyond_the_cap_is_no_gap():
+    X, y = sample(16)
+    model = GraftRegressor(l1=0.01, capped_l1=0.3, cap=0.2, warm_start=True).fit(X, y)
+    problem = model._problem(X, y, None)
+    weights, intercept = model._start(problem.columns.centre, problem.columns.scale, 1)
+    beyond = np.abs(weights) >= model.cap
+    assert beyond.any()
+    found = certify(replace(problem, beyond=beyond), weights, intercept)
+    assert_allclose(found.value, model.objective_, rtol=1e-12)
+    assert found.gap < 1e-8 * model.objective_
 
 
 def test_a_cap_and_a_price_are_not_taken_together():

@@ -60,7 +60,10 @@ def check(
         violations = np.where(groups_held, 0.0, violations)
     worst = max(slope, float(violations.max(initial=0.0)))
     value = target.value(scores) + penalty.value(w)
-    gap = _gap(problem, layout, penalty, scores, gradient, value) if problem.convex and is_bounded(problem) else None
+    gap = None
+    if problem.convex and is_bounded(problem):
+        # a constant of the penalty is in both the primal and the dual value
+        gap = _gap(problem, layout, penalty, scores, gradient, value - penalty.offset)
     return Check(worst, relaxed, gap, value, support)
 
 
