@@ -224,7 +224,7 @@ def test_a_set_of_categories_is_the_best_of_all_sets(weighted):
         cells = np.zeros((len(totals), 1024), np.int64)
         cells[:, :stride] = histogram(x[f], amounts(gradients), stride)
         gain, _ = kernels.best_split(
-            cells, 0, 5, True, stride, totals, 0, gradients.weights.shift, 1.0,
+            cells, 0, 5, np.ones(1, bool), 0, stride, totals, 0, gradients.weights.shift, 1.0,
             0.0, 0.0, 0.0, make_workspaces(len(cells), 1024)[-1],
         )  # fmt: skip
         every = [set_ for k in range(1, 6) for set_ in combinations(range(6), k)]

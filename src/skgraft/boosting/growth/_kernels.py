@@ -335,10 +335,14 @@ def list_blocks(cells, at, n_bins, sums, n, reached, left, order):
 
 
 @kernel(error_model="numpy", fastmath=FLAGS)
-def best_split(cells, at, n_bins, categorical, stride, totals, node, shift, min_leaf, bar, rise, fall, workspace):
+def best_split(
+    cells, at, n_bins, categorical, feature, stride, totals, node, shift, min_leaf, bar, rise, fall, workspace
+):
     """Return the gain and the code of the best split of a feature at a node, 0 and -1 if there is none.
 
     If no split gains ``bar``, that may be returned with the code -1.
+
+    ``categorical`` tells the features that hold categories, None if none does.
 
     The code of a threshold is twice its bin, plus one if missing values go left.  Of equally good splits the lowest
     bin is taken, then missing values to the right.  The code of a set of categories is its size less one.
@@ -347,15 +351,17 @@ def best_split(cells, at, n_bins, categorical, stride, totals, node, shift, min_
     total_q, total_u = decode(totals, shift, node)
     channels = cells.shape[0]
     none = np.int64(0)
-    if categorical:
-        n = order_categories(cells, at, n_bins, stride, total_q, total_u, shift, min_leaf, order, score, ties)
-        for c in range(channels):
-            total = np.int64(0)
-            for b in range(n):
-                total += cells[c, at + order[b]]
-                left[c, b] = total
-        best, b = score_splits(left, n - 1, none, none, total_q, total_u, shift, min_leaf, score)
-        return best * total_u, b
+    # None is a type of its own, for which numba compiles nothing of this; one condition of both would hide that from it
+    if categorical is not None:  # noqa: SIM102
+        if categorical[feature]:
+            n = order_categories(cells, at, n_bins, stride, total_q, total_u, shift, min_leaf, order, score, ties)
+            for c in range(channels):
+                total = np.int64(0)
+                for b in range(n):
+                    total += cells[c, at + order[b]]
+                    left[c, b] = total
+            best, b = score_splits(left, n - 1, none, none, total_q, total_u, shift, min_leaf, score)
+            return best * total_u, b
     q, u = cells[0, at + stride - 1], cells[channels - 1, at + stride - 1]
     missing = u != 0
     n, blocks = 0, 0
@@ -533,9 +539,10 @@ def search_nodes(
                 for j in range(4):
                     gains[k, f + j], codes[k, f + j] = thresholds[j], -1
                     if may[j]:
+                        feature = features[f + j]
                         fill(cells, (x[j], x[j], x[j], x[j]), held, shift, starts[k], stops[k], stride, 1)
                         gains[k, f + j], codes[k, f + j] = best_split(
-                            cells, 0, n_bins[features[f + j]], False, stride, totals, k, shift, min_leaf,
+                            cells, 0, n_bins[feature], categorical, feature, stride, totals, k, shift, min_leaf,
                             thresholds[j], rises[k], falls[k], workspace,
                         )  # fmt: skip
                 continue
@@ -543,7 +550,7 @@ def search_nodes(
             for j in range(width):
                 feature = features[f + j]
                 gains[k, f + j], codes[k, f + j] = best_split(
-                    cells, 256 * j, n_bins[feature], categorical[feature], stride, totals, k, shift, min_leaf,
+                    cells, 256 * j, n_bins[feature], categorical, feature, stride, totals, k, shift, min_leaf,
                     thresholds[j], rises[k], falls[k], workspace,
                 )  # fmt: skip
                 if keep and slots[k] >= 0:
@@ -575,11 +582,11 @@ def search_pairs(
                     for b in range(stride):
                         other[c, b] = parents[at, parent_slots[p], c, b] - cells[c, 256 * j + b]
                 gains[near, f + j], codes[near, f + j] = best_split(
-                    cells, 256 * j, n_bins[feature], categorical[feature], stride, totals, near, shift, min_leaf,
+                    cells, 256 * j, n_bins[feature], categorical, feature, stride, totals, near, shift, min_leaf,
                     prices[f + j] + bests[near], rises[near], falls[near], workspace,
                 )  # fmt: skip
                 gains[far, f + j], codes[far, f + j] = best_split(
-                    other, 0, n_bins[feature], categorical[feature], stride, totals, far, shift, min_leaf,
+                    other, 0, n_bins[feature], categorical, feature, stride, totals, far, shift, min_leaf,
                     prices[f + j] + bests[far], rises[far], falls[far], workspace,
                 )  # fmt: skip
                 if keep and slots[near] >= 0:
@@ -677,7 +684,9 @@ def search_sparse(
                 for b in range(k * size, (k + 1) * size):
                     total -= h[b]
                 h[k * size + zero] += total
-        few = n_bins[feature] <= FEW and not categorical[feature]
+        few = n_bins[feature] <= FEW
+        if categorical is not None:
+            few = few and not categorical[feature]
         for k in range(n_nodes):
             bar = prices[f] + bests[k]
             _, zeros = decode(cells, shift, k * size + zero)
@@ -689,7 +698,7 @@ def search_sparse(
                 )
             else:
                 gains[k, n], codes[k, n] = best_split(
-                    cells, k * size, n_bins[feature], categorical[feature], size, totals, k, shift, min_leaf,
+                    cells, k * size, n_bins[feature], categorical, feature, size, totals, k, shift, min_leaf,
                     bar, rises[k], falls[k], workspace,
                 )  # fmt: skip
         listed[n] = feature

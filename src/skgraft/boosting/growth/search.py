@@ -245,7 +245,7 @@ class DenseSearch:
         layout, gradients = self._bins.layout, self._rows.gradients
         return (
             layout.n_bins,
-            layout.is_categorical,
+            layout.is_categorical if layout.categories else None,
             layout.stride,
             gradients.weights.shift,
             self._min_leaf / gradients.weights.unit,
@@ -476,6 +476,7 @@ class SparseSearch:
         min_leaf = self._min_leaf / gradients.weights.unit
         scaled = thresholds.scaled(features, nodes, self._rows)
         sums = np.array([node.gradient for node in nodes]), np.array([node.weight for node in nodes])
+        categorical = layout.is_categorical if layout.categories else None
         held, listed = self._rows.held, np.empty_like(features)
         kernel: Any = search_sparse
         ends: dict[int, int] = {}
@@ -483,7 +484,7 @@ class SparseSearch:
         def search(first: int, last: int) -> None:
             end = ends[first] = kernel(
                 bins.starts, bins.rows, bins.bins, bins.zero, features, first, last, self._node_of, slots, held,
-                totals, *sums, layout.n_bins, layout.is_categorical, gradients.weights.shift, min_leaf,
+                totals, *sums, layout.n_bins, categorical, gradients.weights.shift, min_leaf,
                 *scaled, packed_bounds, make_workspaces(totals.shape[0], (len(nodes) + 1) * layout.stride), listed,
                 gains, codes,
             )  # fmt: skip
