@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skgraft import GraftClassifier, GraftRegressor
 from skgraft.criterion import LOSSES, make_loss
-from skgraft.grafting.linear.fit import Controls, fit_linear
+from skgraft.grafting.linear.fit import LinearControls, fit_linear
 from skgraft.grafting.linear.newton import Target, fit_intercept
 from skgraft.grafting.linear.optimality import certify, model_scores
 from skgraft.grafting.linear.problem import LinearProblem
@@ -73,7 +73,7 @@ def scores_of(problem: LinearProblem, weights: np.ndarray) -> np.ndarray:
 
 def minimum(problem: LinearProblem) -> tuple[float, np.ndarray]:
     """Return the least criterion and where it is."""
-    fit = fit_linear(problem, Controls(tol=1e-10))
+    fit = fit_linear(problem, LinearControls(tol=1e-10))
     assert certify(problem, fit.weights, fit.intercept).violation <= 1e-9
     return fit.objective, fit.weights
 
@@ -116,7 +116,7 @@ def test_gap_is_a_bound_where_the_intercept_is_not_quite_optimal(loss, penalty):
 @pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "through_zero"])
 def test_gap_vanishes_at_the_optimum(loss, penalty, positive, intercept):
     problem = make_problem(loss, penalty, positive=positive, seed=2, intercept=intercept)
-    fit = fit_linear(problem, Controls(tol=1e-10))
+    fit = fit_linear(problem, LinearControls(tol=1e-10))
     empty = certify(problem, np.zeros_like(fit.weights), best_intercept(problem, np.zeros_like(fit.weights)))
     assert certify(problem, fit.weights, fit.intercept).gap <= 1e-8 * abs(empty.value)
     assert fit.certificate.duality_gap <= 1e-8
@@ -141,7 +141,7 @@ def test_gap_shrinks_on_the_way_to_the_optimum(loss, penalty):
 def test_reported_gap_bounds_what_a_loose_tolerance_leaves(loss, penalty, positive):
     problem = make_problem(loss, penalty, positive=positive, seed=5)
     least, _ = minimum(problem)
-    loose = fit_linear(problem, Controls(tol=0.03))
+    loose = fit_linear(problem, LinearControls(tol=0.03))
     target = problem.target
     empty = target.value(scores_of(problem, np.zeros_like(loose.weights)))
     height = empty - target.loss.least(target.y, target.weight)
@@ -184,7 +184,7 @@ def test_unpenalised_features_leave_a_gap_that_still_closes(loss):
     free = problem.penalty_weight.copy()
     free[0] = 0.0
     problem = replace(problem, penalty_weight=free)
-    fit = fit_linear(problem, Controls(tol=1e-10))
+    fit = fit_linear(problem, LinearControls(tol=1e-10))
     assert fit.certificate.duality_gap is not None
     assert fit.certificate.duality_gap <= 1e-8
 

@@ -17,7 +17,7 @@ with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     names = [found.name for found in pkgutil.walk_packages(skgraft.__path__, "skgraft.")]
     kernels = [importlib.import_module(name) for name in names if name.endswith("._kernels")]
-    assert len(kernels) >= 7, names
+    assert len(kernels) >= 6, names
     from skgraft.matrix._kernels import column_dot
     import numpy as np
     assert column_dot(np.arange(3.0), np.arange(3), np.uintp(0), np.uintp(3), np.ones(3)) == 3.0
@@ -40,7 +40,7 @@ def run_without_a_cache(script, folder):
     """Run in a copy of the package beside which, as under the home, no directory can be made."""
     package = folder / "skgraft"
     shutil.copytree(Path(skgraft.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
-    for kernels in package.rglob("_kernels.py"):
+    for kernels in [*package.rglob("_kernels.py"), package / "compiled.py"]:
         kernels.with_name("__pycache__").touch()  # permissions would not stop root, a file of that name does
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "XDG_"))}
     environment |= {"PYTHONPATH": str(folder), "HOME": os.devnull}
