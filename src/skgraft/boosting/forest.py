@@ -19,7 +19,6 @@ from skgraft.matrix import ALONE, ThreadPool
 ROWS_AT_ONCE = 2**16
 ROUNDS_TO_COME = 100
 COMPILED_STEPS = 2**18  # rows times trees beyond which compiled code is worth its loading
-EMPTY = np.empty(0)
 
 
 @dataclass(frozen=True, eq=False)
